@@ -1,0 +1,1 @@
+//! Deterministic memory streams from a seed.

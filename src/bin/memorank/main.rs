@@ -1,0 +1,2 @@
+//! The `memorank` program.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Readers for memories saved by other systems.

@@ -1,0 +1,5 @@
+//! The memory-mapped column store.
+
+mod memory;
+
+pub use memory::{Kind, Memory, NewMemory, Reference};
