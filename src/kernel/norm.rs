@@ -5,8 +5,8 @@
 //! `1 / length` computed once from its STORED elements; a query is divided element by element in
 //! f64 and rounded to f32.
 
+use super::lanes::Element;
 use super::rows::Rows;
-use half::f16;
 use std::fmt;
 use std::num::NonZeroUsize;
 
@@ -108,23 +108,18 @@ pub fn inv_norms(dim: NonZeroUsize, rows: Rows<'_>, out: &mut [f32]) -> Result<(
         return Err(RowError { row: 0, problem });
     }
     match rows {
-        Rows::F32(s) => each(dim, s, out, |x| x),
-        Rows::F16(s) => each(dim, s, out, f16::to_f32),
+        Rows::F32(s) => each(dim, s, out),
+        Rows::F16(s) => each(dim, s, out),
     }
 }
 
-fn each<E: Copy>(
-    dim: NonZeroUsize,
-    elements: &[E],
-    out: &mut [f32],
-    widen: impl Fn(E) -> f32,
-) -> Result<(), RowError> {
+fn each<E: Element>(dim: NonZeroUsize, elements: &[E], out: &mut [f32]) -> Result<(), RowError> {
     for (row, (elements, out)) in elements.chunks_exact(dim.get()).zip(out).enumerate() {
-        let length = square_sum(elements.iter().map(|&x| widen(x))).sqrt();
+        let length = square_sum(elements.iter().map(|&x| x.widen())).sqrt();
         if !length.is_finite()
-            && let Some(element) = elements.iter().position(|&x| !widen(x).is_finite())
+            && let Some(element) = elements.iter().position(|&x| !x.widen().is_finite())
         {
-            let value = widen(elements[element]);
+            let value = elements[element].widen();
             return Err(RowError {
                 row,
                 problem: RowProblem::NonFinite { element, value },

@@ -1,0 +1,123 @@
+//! The way into the kernels: one choice of instruction set per scan, never per row.
+
+use super::isa::{Isa, IsaError};
+use super::lanes::{self, Element, RowSet};
+use super::portable::Portable;
+use super::queries::Queries;
+use super::rows::Rows;
+use super::scalar;
+#[cfg(target_arch = "x86_64")]
+use super::x86;
+use std::ops::Range;
+
+/// An instruction set that this machine is known to have. The value is the proof.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Kernel(Isa);
+
+/// Which rows of a column to take, in which order.
+#[derive(Clone, Debug)]
+pub enum Picks<'a> {
+    /// A run of rows.
+    Range(Range<usize>),
+    /// `rows[i] - base` for each `i`, in any order.
+    List {
+        /// Row numbers, each at least `base`.
+        rows: &'a [u32],
+        /// The number of the column's first row.
+        base: u32,
+    },
+}
+
+impl Picks<'_> {
+    /// The number of rows taken.
+    pub fn len(&self) -> usize {
+        match self {
+            Picks::Range(range) => range.len(),
+            Picks::List { rows, .. } => rows.len(),
+        }
+    }
+
+    /// Whether no row is taken.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Kernel {
+    /// The kernel for `isa`.
+    ///
+    /// # Errors
+    /// If this machine lacks it. There is no fallback.
+    pub fn new(isa: Isa) -> Result<Kernel, IsaError> {
+        if isa.is_available() {
+            Ok(Kernel(isa))
+        } else {
+            Err(IsaError::Missing(isa))
+        }
+    }
+
+    /// The fastest kernel this machine can run.
+    pub fn best() -> Kernel {
+        Kernel(Isa::best())
+    }
+
+    /// Its instruction set.
+    pub fn isa(self) -> Isa {
+        self.0
+    }
+
+    /// Dot products of picked rows with every query, query after query:
+    /// `out[q * picks.len() + i]` is that of the `i`-th picked row with query `q`.
+    ///
+    /// # Panics
+    /// If a picked row lies outside `rows`, or `out` has another length than
+    /// `picks.len() * queries.len()`.
+    ///
+    /// ```
+    /// use memorank::kernel::{Kernel, Picks, Queries, Rows};
+    /// let mut queries = Queries::new(2.try_into().unwrap());
+    /// queries.push(&[10.0, 1.0])?;
+    /// let mut out = [0.0; 2];
+    /// Kernel::best().dots(Rows::F32(&[1.0, 2.0, 3.0, 4.0]), Picks::Range(0..2), &queries, &mut out);
+    /// assert_eq!(out, [12.0, 34.0]);
+    /// # Ok::<(), memorank::kernel::QueryError>(())
+    /// ```
+    pub fn dots(self, rows: Rows<'_>, picks: Picks<'_>, queries: &Queries, out: &mut [f32]) {
+        let stride = picks.len();
+        assert_eq!(
+            out.len(),
+            stride * queries.len(),
+            "one output per picked row and query"
+        );
+        let picks = match &picks {
+            Picks::Range(range) => RowSet::Range(range),
+            Picks::List { rows, base } => RowSet::List { rows, base: *base },
+        };
+        match rows {
+            Rows::F32(rows) => self.scan(rows, picks, queries, out, stride),
+            Rows::F16(rows) => self.scan(rows, picks, queries, out, stride),
+        }
+    }
+
+    fn scan<E: Element>(
+        self,
+        rows: &[E],
+        picks: RowSet<'_>,
+        queries: &Queries,
+        out: &mut [f32],
+        stride: usize,
+    ) {
+        match self.0 {
+            Isa::Scalar => scalar::scan(rows, picks, queries, out, stride),
+            Isa::Portable => lanes::scan::<Portable, E>(rows, picks, queries, out, stride),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => x86::scan_avx2(self, rows, picks, queries, out, stride),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => x86::scan_avx512(self, rows, picks, queries, out, stride),
+            #[cfg(not(target_arch = "x86_64"))]
+            Isa::Avx2 | Isa::Avx512 => {
+                unreachable!("no kernel of an x86 instruction set is made on another architecture")
+            }
+        }
+    }
+}

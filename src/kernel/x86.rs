@@ -1,0 +1,185 @@
+//! The kernels for AVX2 (with FMA and F16C) and AVX-512, in `core::arch`.
+//!
+//! The trait's functions are `inline(always)` and end up inside the two `target_feature` functions
+//! at the bottom, which are the only way in. Nothing here reads memory but through array references.
+
+#![allow(unsafe_code)]
+
+use super::dispatch::Kernel;
+use super::isa::Isa;
+use super::lanes::{Element, LANES, Lanes, RowSet, scan};
+use super::queries::Queries;
+use half::f16;
+use std::arch::x86_64::*;
+
+/// Two registers of 8 lanes.
+#[derive(Clone, Copy)]
+struct Avx2(__m256, __m256);
+
+impl Lanes for Avx2 {
+    const ROWS: usize = 4;
+
+    #[inline(always)]
+    fn zero() -> Avx2 {
+        // SAFETY: `Avx2` is used by the functions with its target features only.
+        unsafe { Avx2(_mm256_setzero_ps(), _mm256_setzero_ps()) }
+    }
+
+    #[inline(always)]
+    fn load_f32(elements: &[f32; LANES]) -> Avx2 {
+        let p = elements.as_ptr();
+        // SAFETY: target features as in `zero`; the array has 16 elements, the loads are unaligned.
+        unsafe { Avx2(_mm256_loadu_ps(p), _mm256_loadu_ps(p.add(8))) }
+    }
+
+    #[inline(always)]
+    fn load_f16(elements: &[f16; LANES]) -> Avx2 {
+        let p = elements.as_ptr().cast::<__m128i>();
+        // SAFETY: target features as in `zero`; the array has 32 bytes, the loads are unaligned.
+        unsafe {
+            Avx2(
+                _mm256_cvtph_ps(_mm_loadu_si128(p)),
+                _mm256_cvtph_ps(_mm_loadu_si128(p.add(1))),
+            )
+        }
+    }
+
+    #[inline(always)]
+    fn mul_acc(self, row: Avx2, query: Avx2) -> Avx2 {
+        // SAFETY: target features as in `zero`.
+        unsafe {
+            Avx2(
+                _mm256_fmadd_ps(row.0, query.0, self.0),
+                _mm256_fmadd_ps(row.1, query.1, self.1),
+            )
+        }
+    }
+
+    #[inline(always)]
+    fn reduce(self) -> f32 {
+        // SAFETY: target features as in `zero`.
+        unsafe { reduce_8(_mm256_add_ps(self.0, self.1)) }
+    }
+
+    #[inline(always)]
+    fn prefetch(address: *const u8) {
+        prefetch(address);
+    }
+}
+
+/// One register of 16 lanes.
+#[derive(Clone, Copy)]
+struct Avx512(__m512);
+
+impl Lanes for Avx512 {
+    const ROWS: usize = 8;
+
+    #[inline(always)]
+    fn zero() -> Avx512 {
+        // SAFETY: `Avx512` is used by the functions with its target features only.
+        unsafe { Avx512(_mm512_setzero_ps()) }
+    }
+
+    #[inline(always)]
+    fn load_f32(elements: &[f32; LANES]) -> Avx512 {
+        // SAFETY: target features as in `zero`; the array has 16 elements, the load is unaligned.
+        unsafe { Avx512(_mm512_loadu_ps(elements.as_ptr())) }
+    }
+
+    #[inline(always)]
+    fn load_f16(elements: &[f16; LANES]) -> Avx512 {
+        // SAFETY: target features as in `zero`; the array has 32 bytes, the load is unaligned.
+        unsafe {
+            Avx512(_mm512_cvtph_ps(_mm256_loadu_si256(
+                elements.as_ptr().cast(),
+            )))
+        }
+    }
+
+    #[inline(always)]
+    fn mul_acc(self, row: Avx512, query: Avx512) -> Avx512 {
+        // SAFETY: target features as in `zero`.
+        unsafe { Avx512(_mm512_fmadd_ps(row.0, query.0, self.0)) }
+    }
+
+    #[inline(always)]
+    fn reduce(self) -> f32 {
+        // SAFETY: target features as in `zero`. The upper half is moved as f64, which AVX-512F has.
+        unsafe {
+            let low = _mm512_castps512_ps256(self.0);
+            let high = _mm256_castpd_ps(_mm512_extractf64x4_pd::<1>(_mm512_castps_pd(self.0)));
+            reduce_8(_mm256_add_ps(low, high))
+        }
+    }
+
+    #[inline(always)]
+    fn prefetch(address: *const u8) {
+        prefetch(address);
+    }
+}
+
+/// `l[i] + l[i + 4]`, then `+ 2`, `+ 1`.
+///
+/// # Safety
+/// The machine has AVX.
+#[inline(always)]
+unsafe fn reduce_8(lanes: __m256) -> f32 {
+    // SAFETY: AVX, as the caller promises.
+    unsafe {
+        let four = _mm_add_ps(
+            _mm256_castps256_ps128(lanes),
+            _mm256_extractf128_ps::<1>(lanes),
+        );
+        let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+        _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps::<1>(two, two)))
+    }
+}
+
+#[inline(always)]
+fn prefetch(address: *const u8) {
+    // SAFETY: SSE is part of x86-64, and a prefetch of any address, mapped or not, has no effect
+    // but on the caches.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
+}
+
+/// [`scan`] with AVX2.
+///
+/// # Panics
+/// If `kernel` is another one: its value is the proof that the machine has the instructions.
+pub(super) fn scan_avx2<E: Element>(
+    kernel: Kernel,
+    rows: &[E],
+    picks: RowSet<'_>,
+    queries: &Queries,
+    out: &mut [f32],
+    stride: usize,
+) {
+    #[target_feature(enable = "avx2,fma,f16c")]
+    fn inner<E: Element>(r: &[E], p: RowSet<'_>, q: &Queries, out: &mut [f32], stride: usize) {
+        scan::<Avx2, E>(r, p, q, out, stride);
+    }
+    assert_eq!(kernel.isa(), Isa::Avx2);
+    // SAFETY: a `Kernel` of AVX2 is only made where AVX2, FMA and F16C were detected.
+    unsafe { inner(rows, picks, queries, out, stride) }
+}
+
+/// [`scan`] with AVX-512.
+///
+/// # Panics
+/// If `kernel` is another one: its value is the proof that the machine has the instructions.
+pub(super) fn scan_avx512<E: Element>(
+    kernel: Kernel,
+    rows: &[E],
+    picks: RowSet<'_>,
+    queries: &Queries,
+    out: &mut [f32],
+    stride: usize,
+) {
+    #[target_feature(enable = "avx512f")]
+    fn inner<E: Element>(r: &[E], p: RowSet<'_>, q: &Queries, out: &mut [f32], stride: usize) {
+        scan::<Avx512, E>(r, p, q, out, stride);
+    }
+    assert_eq!(kernel.isa(), Isa::Avx512);
+    // SAFETY: a `Kernel` of AVX-512 is only made where AVX-512F was detected.
+    unsafe { inner(rows, picks, queries, out, stride) }
+}
