@@ -1,0 +1,315 @@
+//! The functions that rank: one query, many queries, many agents, and the two seams.
+
+use super::query::{Candidates, Query, RankError};
+use super::ranking::Ranking;
+use super::scan::Scan;
+use super::settings::Scoring;
+use super::slots::Slots;
+use super::workspace::Workspace;
+use super::{Columns, Components};
+use crate::kernel::{Queries, QueryError};
+use crate::parallel::Par;
+use std::fmt;
+use std::num::NonZeroUsize;
+
+/// Ranks the rows of `columns` (segments of one dimension, rows numbered on) for one query.
+///
+/// Runs in parallel where the `rayon` feature is on. [`rank_into`] chooses, and reuses memory.
+///
+/// # Errors
+/// A scoring or query out of range, candidates that do not exist, or a row whose values are not
+/// finite, named. Nothing is scored then.
+pub fn rank(
+    columns: &[Columns<'_>],
+    query: &Query<'_>,
+    scoring: &Scoring,
+) -> Result<Ranking, RankError> {
+    #[cfg(feature = "rayon")]
+    let par = Par::Rayon;
+    #[cfg(not(feature = "rayon"))]
+    let par = Par::Serial;
+    let mut ranking = Ranking::default();
+    rank_into(
+        columns,
+        query,
+        scoring,
+        par,
+        &mut Workspace::new(),
+        &mut ranking,
+    )?;
+    Ok(ranking)
+}
+
+/// [`rank`] into memory of the caller's. With [`Par::Serial`] and a workspace and ranking that have
+/// seen this size before, nothing is allocated.
+///
+/// # Errors
+/// As [`rank`]; the ranking is then empty.
+pub fn rank_into(
+    columns: &[Columns<'_>],
+    query: &Query<'_>,
+    scoring: &Scoring,
+    par: Par,
+    workspace: &mut Workspace,
+    ranking: &mut Ranking,
+) -> Result<(), RankError> {
+    let (queries, out) = (std::slice::from_ref(query), std::slice::from_mut(ranking));
+    rank_batch(columns, queries, scoring, par, workspace, out).map_err(|e| e.error)
+}
+
+/// Ranks several queries: `rankings[i]` is that of `queries[i]`, with the same bits as one at a time.
+///
+/// Neighbouring queries with the same candidates (the same borrowed mask or list, or all rows) share
+/// one read of the embeddings.
+///
+/// # Errors
+/// As [`rank`], with the index of the query; all rankings are then empty.
+pub fn rank_many_into(
+    columns: &[Columns<'_>],
+    queries: &[Query<'_>],
+    scoring: &Scoring,
+    par: Par,
+    workspace: &mut Workspace,
+    rankings: &mut Vec<Ranking>,
+) -> Result<(), BatchError> {
+    rankings.resize_with(queries.len(), Ranking::default);
+    rank_batch(columns, queries, scoring, par, workspace, rankings)
+}
+
+/// One ranking of many: some columns, and what is asked of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Job<'a> {
+    /// Segments of one dimension.
+    pub columns: &'a [Columns<'a>],
+    /// The query.
+    pub query: Query<'a>,
+}
+
+/// Ranks many small sets of columns, each for its own query: a tick of many agents. `rankings[i]` is
+/// that of `jobs[i]`. The jobs are spread over threads, each runs on one.
+///
+/// # Errors
+/// As [`rank`], with the index of the first job that fails; all rankings are then empty.
+pub fn rank_each_into(
+    jobs: &[Job<'_>],
+    scoring: &Scoring,
+    par: Par,
+    workspace: &mut Workspace,
+    rankings: &mut Vec<Ranking>,
+) -> Result<(), BatchError> {
+    rankings.resize_with(jobs.len(), Ranking::default);
+    let size = jobs.len().div_ceil(par.parts()).max(1);
+    let kernel = workspace.kernel;
+    let parts = jobs.len().div_ceil(size);
+    if workspace.children.len() < parts {
+        workspace
+            .children
+            .resize_with(parts, || Workspace::with_kernel(kernel));
+    }
+    let first = std::sync::Mutex::new(None::<BatchError>);
+    par.for_each_chunk(
+        &mut workspace.children,
+        rankings,
+        size,
+        |part, workspace, rankings| {
+            for (i, ranking) in rankings.iter_mut().enumerate() {
+                let index = part * size + i;
+                let Job { columns, query } = &jobs[index];
+                if let Err(error) =
+                    rank_into(columns, query, scoring, Par::Serial, workspace, ranking)
+                {
+                    let mut first = first.lock().unwrap_or_else(|e| e.into_inner());
+                    if first.as_ref().is_none_or(|known| index < known.index) {
+                        *first = Some(BatchError { index, error });
+                    }
+                    return;
+                }
+            }
+        },
+    );
+    match first.into_inner().unwrap_or_else(|e| e.into_inner()) {
+        None => Ok(()),
+        Some(error) => {
+            rankings.iter_mut().for_each(clear);
+            Err(error)
+        }
+    }
+}
+
+/// The first seam: relevance only. `out[q * rows + row]` becomes the cosine of a candidate row with
+/// the `q`-th embedding, and NaN for every other row.
+///
+/// # Errors
+/// As [`rank`], with the index of the embedding.
+///
+/// # Panics
+/// If `out` has not one place per embedding and row of all segments.
+pub fn relevance_into(
+    columns: &[Columns<'_>],
+    embeddings: &[&[f32]],
+    candidates: Candidates<'_>,
+    par: Par,
+    workspace: &mut Workspace,
+    out: &mut [f32],
+) -> Result<(), BatchError> {
+    let rows: usize = columns.iter().map(Columns::len).sum();
+    assert_eq!(
+        out.len(),
+        rows * embeddings.len(),
+        "one place per embedding and row"
+    );
+    take_queries(columns, embeddings.iter().copied(), &mut workspace.queries)?;
+    let at = |error| BatchError { index: 0, error };
+    let slots = Slots::new(columns, candidates, &mut workspace.seen).map_err(at)?;
+    out.fill(f32::NAN);
+    let scan = Scan::new(slots, embeddings.len(), par, workspace).map_err(at)?;
+    scan.for_each_relevance(|query, row, relevance| out[query * rows + row] = relevance);
+    Ok(())
+}
+
+/// The second seam: everything after relevance, for callers who know it already. `query.embedding` is
+/// not looked at.
+///
+/// # Errors
+/// As [`rank`].
+pub fn rank_components(
+    components: &[Components<'_>],
+    query: &Query<'_>,
+    scoring: &Scoring,
+    par: Par,
+    workspace: &mut Workspace,
+    ranking: &mut Ranking,
+) -> Result<(), RankError> {
+    clear(ranking);
+    scoring.check()?;
+    let slots = Slots::new(components, query.candidates, &mut workspace.seen)?;
+    let done = Scan::new(slots, 1, par, workspace)
+        .and_then(|mut scan| scan.rank(0, query, scoring, ranking));
+    if done.is_err() {
+        clear(ranking);
+    }
+    done
+}
+
+/// Why a batch was refused, and which of its members is to blame.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BatchError {
+    /// Index of the query, job or embedding: the first of those that fail together.
+    pub index: usize,
+    /// What is wrong with it.
+    pub error: RankError,
+}
+
+impl fmt::Display for BatchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "query {}: {}", self.index, self.error)
+    }
+}
+
+impl std::error::Error for BatchError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}
+
+fn clear(ranking: &mut Ranking) {
+    ranking.hits.clear();
+    ranking.ranges = None;
+    ranking.candidates = 0;
+}
+
+fn rank_batch(
+    columns: &[Columns<'_>],
+    queries: &[Query<'_>],
+    scoring: &Scoring,
+    par: Par,
+    workspace: &mut Workspace,
+    rankings: &mut [Ranking],
+) -> Result<(), BatchError> {
+    rankings.iter_mut().for_each(clear);
+    let result = rank_groups(columns, queries, scoring, par, workspace, rankings);
+    if result.is_err() {
+        rankings.iter_mut().for_each(clear);
+    }
+    result
+}
+
+/// Neighbours with the same candidates form a group, which takes the first pass together.
+fn rank_groups(
+    columns: &[Columns<'_>],
+    queries: &[Query<'_>],
+    scoring: &Scoring,
+    par: Par,
+    workspace: &mut Workspace,
+    rankings: &mut [Ranking],
+) -> Result<(), BatchError> {
+    scoring.check().map_err(|e| BatchError {
+        index: 0,
+        error: e.into(),
+    })?;
+    let mut first = 0;
+    for group in queries.chunk_by(|a, b| a.candidates.is_same(&b.candidates)) {
+        let at = |error| BatchError {
+            index: first,
+            error,
+        };
+        take_queries(
+            columns,
+            group.iter().map(|q| q.embedding),
+            &mut workspace.queries,
+        )
+        .map_err(|e| BatchError {
+            index: first + e.index,
+            ..e
+        })?;
+        let slots = Slots::new(columns, group[0].candidates, &mut workspace.seen).map_err(at)?;
+        let mut scan = Scan::new(slots, group.len(), par, workspace).map_err(at)?;
+        for (i, query) in group.iter().enumerate() {
+            scan.rank(i, query, scoring, &mut rankings[first + i])
+                .map_err(|error| BatchError {
+                    index: first + i,
+                    error,
+                })?;
+        }
+        first += group.len();
+    }
+    Ok(())
+}
+
+/// Divides the embeddings by their norms. The dimension is the segments'; without any, a query's own.
+fn take_queries<'q>(
+    columns: &[Columns<'_>],
+    embeddings: impl Iterator<Item = &'q [f32]> + Clone,
+    queries: &mut Queries,
+) -> Result<(), BatchError> {
+    let first = columns.first().map(Columns::dim);
+    for (segment, found) in columns.iter().map(Columns::dim).enumerate() {
+        if let Some(expected) = first
+            && found != expected
+        {
+            let (found, expected) = (found.get(), expected.get());
+            let error = RankError::SegmentDimension {
+                segment,
+                found,
+                expected,
+            };
+            return Err(BatchError { index: 0, error });
+        }
+    }
+    let own = || {
+        embeddings
+            .clone()
+            .next()
+            .and_then(|e| NonZeroUsize::new(e.len()))
+    };
+    queries.clear(first.or_else(own).unwrap_or(NonZeroUsize::MIN));
+    for (index, embedding) in embeddings.enumerate() {
+        queries
+            .push_unit(embedding)
+            .map_err(|e: QueryError| BatchError {
+                index,
+                error: e.into(),
+            })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,98 @@
+//! Recency: raw, and under min-max without underflow and cancellation.
+//!
+//! Under min-max only differences of ages matter. With `u = age - smallest age`, `U` the largest `u`
+//! and `L = ln decay` per tick,
+//!
+//! ```text
+//! (d^age - d^oldest) / (d^youngest - d^oldest) = e^(L u) * expm1(L (U - u)) / expm1(L U)
+//! ```
+//!
+//! for 0 < decay < 1: the plain formula with the factor `d^youngest` divided out. So 25,000 and 30,000
+//! hours give 1 and 0 though both raw values are close to 0, and spans of seconds keep their digits.
+
+use super::math::{exp, expm1, ln};
+
+/// The raw recency of ages: `decay ^ (age / ticks_per_unit)`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Decay {
+    decay: f64,
+    /// `ln(decay) / ticks_per_unit`; not used for a decay of 0.
+    rate: f64,
+}
+
+impl Decay {
+    pub(super) fn new(decay: f64, ticks_per_unit: u64) -> Decay {
+        let rate = if decay > 0.0 {
+            ln(decay) / ticks_per_unit as f64
+        } else {
+            0.0
+        };
+        Decay { decay, rate }
+    }
+
+    /// In [0, 1], and 1 at age 0.
+    pub(super) fn raw(&self, age: u64) -> f64 {
+        if self.decay > 0.0 {
+            exp(self.rate * age as f64)
+        } else if age == 0 {
+            1.0
+        } else {
+            0.0
+        }
+    }
+}
+
+/// Min-max of recency over ages from `youngest` to `oldest`.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum AgeScale {
+    /// All candidates have the same value.
+    Constant(f64),
+    /// The decay is 0: age 0 gives 1, the rest 0.
+    Step,
+    /// The formula above.
+    Anchored {
+        rate: f64,
+        youngest: u64,
+        span: u64,
+        denominator: f64,
+    },
+}
+
+impl AgeScale {
+    pub(super) fn new(decay: Decay, youngest: u64, oldest: u64, constant: f64) -> AgeScale {
+        let span = oldest - youngest;
+        if span == 0 || decay.decay == 1.0 || (decay.decay == 0.0 && youngest > 0) {
+            AgeScale::Constant(constant)
+        } else if decay.decay == 0.0 {
+            AgeScale::Step
+        } else {
+            let denominator = expm1(decay.rate * span as f64);
+            AgeScale::Anchored {
+                rate: decay.rate,
+                youngest,
+                span,
+                denominator,
+            }
+        }
+    }
+
+    /// In [0, 1], for an age between the two ends.
+    pub(super) fn normalized(&self, age: u64) -> f64 {
+        match *self {
+            AgeScale::Constant(value) => value,
+            AgeScale::Step => f64::from(u8::from(age == 0)),
+            AgeScale::Anchored {
+                rate,
+                youngest,
+                span,
+                denominator,
+            } => {
+                let u = age - youngest;
+                let kept = exp(rate * u as f64);
+                let left = expm1(rate * (span - u) as f64);
+                // At most 1 but for roundings, which must not outrank the youngest.
+                (kept * left / denominator).min(1.0)
+            }
+        }
+    }
+}

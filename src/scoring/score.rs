@@ -1,0 +1,235 @@
+//! From raw values and ranges to a total: the one place where a score is put together.
+
+use super::query::RankError;
+use super::ranking::{AgeRange, Component, Hit, Range, Ranges};
+use super::recency::{AgeScale, Decay};
+use super::relevance::Extent;
+use super::settings::{Normalization, Recency, Scoring, Since, Weights};
+
+/// A scoring whose ranges are known.
+pub(super) struct Scorer {
+    scoring: Scoring,
+    relevance: Scale,
+    importance: Scale,
+    recency: RecencyScale,
+    ranges: Ranges,
+}
+
+/// The candidate values a score is made of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Raw {
+    pub(super) relevance: f32,
+    pub(super) last_access: i64,
+    pub(super) importance: f32,
+    /// Counted from 1 over the candidates as listed.
+    pub(super) position: u32,
+}
+
+/// Normalisation of relevance or importance.
+enum Scale {
+    Constant(f64),
+    MinMax { min: f64, span: f64 },
+    Divided(f64),
+}
+
+impl Scale {
+    fn new(normalization: Normalization, divisor: f64, range: Range) -> Scale {
+        match normalization {
+            Normalization::None { .. } => Scale::Divided(divisor),
+            Normalization::MinMax { constant } if range.max == range.min => {
+                Scale::Constant(constant)
+            }
+            Normalization::MinMax { .. } => Scale::MinMax {
+                min: range.min,
+                span: range.max - range.min,
+            },
+        }
+    }
+
+    fn apply(&self, x: f64) -> f64 {
+        match *self {
+            Scale::Constant(value) => value,
+            Scale::MinMax { min, span } => (x - min) / span,
+            Scale::Divided(divisor) => x / divisor,
+        }
+    }
+}
+
+/// Recency of a candidate, raw and normalised.
+enum RecencyScale {
+    Age {
+        since: i64,
+        decay: Decay,
+        scale: Option<AgeScale>,
+    },
+    Position {
+        decay: Decay,
+        scale: Scale,
+    },
+}
+
+impl RecencyScale {
+    fn raw(&self, raw: &Raw) -> f64 {
+        match self {
+            RecencyScale::Age { since, decay, .. } => decay.raw(age(*since, raw.last_access)),
+            RecencyScale::Position { decay, .. } => decay.raw(u64::from(raw.position)),
+        }
+    }
+
+    fn normalized(&self, raw: &Raw) -> f64 {
+        match self {
+            RecencyScale::Age {
+                since,
+                scale: Some(scale),
+                ..
+            } => scale.normalized(age(*since, raw.last_access)),
+            RecencyScale::Age { scale: None, .. } => self.raw(raw),
+            RecencyScale::Position { scale, .. } => scale.apply(self.raw(raw)),
+        }
+    }
+}
+
+/// `max(0, since - last_access)`, exact over all of i64.
+fn age(since: i64, last_access: i64) -> u64 {
+    if last_access < since {
+        since.abs_diff(last_access)
+    } else {
+        0
+    }
+}
+
+impl Scorer {
+    /// `extent` is that of at least one candidate. Fails if a total could overflow, which without
+    /// min-max a large weight and a large importance can do together.
+    pub(super) fn new(scoring: &Scoring, now: i64, extent: &Extent) -> Result<Scorer, RankError> {
+        let range = |[min, max]: [f32; 2]| Range {
+            min: f64::from(min),
+            max: f64::from(max),
+        };
+        let (relevance, importance) = (range(extent.relevance), range(extent.importance));
+        let [oldest, newest] = extent.last_access;
+        let (recency, recency_range, ages) = match scoring.recency {
+            Recency::Age {
+                decay,
+                ticks_per_unit,
+                since,
+            } => {
+                let since = match since {
+                    Since::Now => now,
+                    Since::NewestAccess => newest,
+                };
+                let decay = Decay::new(decay, ticks_per_unit.get());
+                let ages = AgeRange {
+                    youngest: age(since, newest),
+                    oldest: age(since, oldest),
+                };
+                let scale = match scoring.normalization {
+                    Normalization::MinMax { constant } => {
+                        Some(AgeScale::new(decay, ages.youngest, ages.oldest, constant))
+                    }
+                    Normalization::None { .. } => None,
+                };
+                let range = Range {
+                    min: decay.raw(ages.oldest),
+                    max: decay.raw(ages.youngest),
+                };
+                (
+                    RecencyScale::Age {
+                        since,
+                        decay,
+                        scale,
+                    },
+                    range,
+                    Some(ages),
+                )
+            }
+            Recency::Position { decay } => {
+                let decay = Decay::new(decay, 1);
+                let last = extent.candidates as u64;
+                let range = Range {
+                    min: decay.raw(last),
+                    max: decay.raw(1),
+                };
+                let scale = Scale::new(scoring.normalization, 1.0, range);
+                (RecencyScale::Position { decay, scale }, range, None)
+            }
+        };
+        let importance_divisor = match scoring.normalization {
+            Normalization::MinMax { .. } => 1.0,
+            Normalization::None { importance_divisor } => {
+                let Weights {
+                    relevance,
+                    recency,
+                    importance: weight,
+                } = scoring.weights;
+                let largest = importance.max.abs().max(importance.min.abs());
+                if !((relevance + recency) + weight * (largest / importance_divisor)).is_finite() {
+                    return Err(RankError::Overflow {
+                        importance: largest,
+                    });
+                }
+                importance_divisor
+            }
+        };
+        Ok(Scorer {
+            scoring: *scoring,
+            relevance: Scale::new(scoring.normalization, 1.0, relevance),
+            importance: Scale::new(scoring.normalization, importance_divisor, importance),
+            recency,
+            ranges: Ranges {
+                relevance,
+                recency: recency_range,
+                importance,
+                ages,
+            },
+        })
+    }
+
+    pub(super) fn ranges(&self) -> Ranges {
+        self.ranges
+    }
+
+    /// The total of a candidate, or `None` if it lies below `floor`.
+    ///
+    /// Recency is the costly part. No recency exceeds 1 and rounding is monotonic, so a candidate
+    /// whose total would miss the floor even with 1 needs none.
+    #[inline(always)]
+    pub(super) fn total_from(&self, raw: &Raw, floor: f64) -> Option<f64> {
+        let weights = &self.scoring.weights;
+        let relevance = weights.relevance * self.relevance.apply(f64::from(raw.relevance));
+        let importance =
+            weights.importance * self.importance.apply(f64::from(raw.importance + 0.0));
+        if (relevance + weights.recency * 1.0) + importance < floor {
+            return None;
+        }
+        let recency = weights.recency * self.recency.normalized(raw);
+        let total = (relevance + recency) + importance;
+        (total >= floor).then_some(total)
+    }
+
+    /// The candidate with all its components.
+    pub(super) fn hit(&self, row: usize, raw: &Raw) -> Hit {
+        let weights = &self.scoring.weights;
+        let component = |raw: f64, normalized: f64, weight: f64| Component {
+            raw,
+            normalized,
+            weighted: weight * normalized,
+        };
+        let (cosine, stored) = (f64::from(raw.relevance), f64::from(raw.importance + 0.0));
+        let relevance = component(cosine, self.relevance.apply(cosine), weights.relevance);
+        let recency = component(
+            self.recency.raw(raw),
+            self.recency.normalized(raw),
+            weights.recency,
+        );
+        let importance = component(stored, self.importance.apply(stored), weights.importance);
+        let score = (relevance.weighted + recency.weighted) + importance.weighted;
+        Hit {
+            row,
+            score,
+            relevance,
+            recency,
+            importance,
+        }
+    }
+}

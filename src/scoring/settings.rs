@@ -1,0 +1,183 @@
+//! How memories are scored: plain data, checked when it is used.
+
+use std::fmt;
+use std::num::NonZeroU64;
+
+/// Microseconds in an hour: the paper's unit of decay, for times in microseconds.
+pub const TICKS_PER_HOUR: NonZeroU64 = NonZeroU64::new(3_600_000_000).unwrap();
+
+/// Weights, recency and normalisation. There is no default: the choice is visible in the caller's
+/// code. [`Preset`](super::Preset) has the named ones.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Scoring {
+    /// The weight of each normalised component.
+    pub weights: Weights,
+    /// What recency is.
+    pub recency: Recency,
+    /// What happens to raw values before they are weighted.
+    pub normalization: Normalization,
+}
+
+/// The weight of each component: finite and not negative. With all of them 0 every total is 0, and
+/// the ties decide.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Weights {
+    /// Weight of the cosine.
+    pub relevance: f64,
+    /// Weight of recency.
+    pub recency: f64,
+    /// Weight of importance.
+    pub importance: f64,
+}
+
+/// The raw value of recency.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Recency {
+    /// `decay ^ (age / ticks_per_unit)`. An access after the reference time has age 0.
+    Age {
+        /// In [0, 1]; 0.995 per hour in the paper.
+        decay: f64,
+        /// How many ticks of the caller's clock are one unit of decay; [`TICKS_PER_HOUR`] for
+        /// microseconds and hours.
+        ticks_per_unit: NonZeroU64,
+        /// The time that ages are measured from.
+        since: Since,
+    },
+    /// `decay ^ position`, the position counted from 1 over the candidates in the order they are
+    /// listed. The authors' public snapshot does this to a list sorted by ascending last access.
+    Position {
+        /// In [0, 1].
+        decay: f64,
+    },
+}
+
+/// The time that ages are measured from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Since {
+    /// The query's `now`.
+    Now,
+    /// The newest last access among the candidates.
+    NewestAccess,
+}
+
+/// What happens to raw values before they are weighted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Normalization {
+    /// Min-max over the candidates: `(x - min) / (max - min)`.
+    MinMax {
+        /// What a component gives everyone when all candidates have the same value; 0.5 in the
+        /// authors' code. In [0, 1], like every other normalised value.
+        constant: f64,
+    },
+    /// Cosine and recency as they are, importance divided.
+    None {
+        /// At least [`f32::MIN_POSITIVE`] and finite; 10 for importances of 1 to 10.
+        importance_divisor: f64,
+    },
+}
+
+impl Scoring {
+    /// Checks every number.
+    ///
+    /// # Errors
+    /// The first that is out of its range.
+    pub fn check(&self) -> Result<(), ScoringError> {
+        let Weights {
+            relevance,
+            recency,
+            importance,
+        } = self.weights;
+        for (component, weight) in [
+            ("relevance", relevance),
+            ("recency", recency),
+            ("importance", importance),
+        ] {
+            if !weight.is_finite() || weight < 0.0 {
+                return Err(ScoringError::Weight { component, weight });
+            }
+        }
+        if !((relevance + recency) + importance).is_finite() {
+            return Err(ScoringError::WeightSum);
+        }
+        let decay = self.decay();
+        if !(0.0..=1.0).contains(&decay) {
+            return Err(ScoringError::Decay(decay));
+        }
+        match self.normalization {
+            Normalization::MinMax { constant } if !(0.0..=1.0).contains(&constant) => {
+                Err(ScoringError::Constant(constant))
+            }
+            Normalization::None {
+                importance_divisor: d,
+            } if !(f64::from(f32::MIN_POSITIVE)..f64::INFINITY).contains(&d) => {
+                Err(ScoringError::ImportanceDivisor(d))
+            }
+            Normalization::MinMax { .. } | Normalization::None { .. } => Ok(()),
+        }
+    }
+
+    /// The decay, of whichever recency.
+    pub fn decay(&self) -> f64 {
+        match self.recency {
+            Recency::Age { decay, .. } | Recency::Position { decay } => decay,
+        }
+    }
+}
+
+/// A number of a [`Scoring`] that is out of its range.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum ScoringError {
+    /// A weight is negative or not finite.
+    Weight {
+        /// Of which component.
+        component: &'static str,
+        /// The weight.
+        weight: f64,
+    },
+    /// The weights are finite but their sum is not.
+    WeightSum,
+    /// The decay lies outside [0, 1].
+    Decay(f64),
+    /// The value of constant components lies outside [0, 1].
+    Constant(f64),
+    /// The divisor of importance is not finite, or below [`f32::MIN_POSITIVE`].
+    ImportanceDivisor(f64),
+}
+
+impl fmt::Display for ScoringError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ScoringError::Weight { component, weight } => {
+                write!(
+                    f,
+                    "the weight of {component} is {weight}; weights are finite and at least 0"
+                )
+            }
+            ScoringError::WeightSum => f.write_str("the sum of the weights is not finite"),
+            ScoringError::Decay(decay) => write!(
+                f,
+                "the decay is {decay}; it is what remains after one unit of time, from 0 to 1"
+            ),
+            ScoringError::Constant(value) => {
+                write!(
+                    f,
+                    "the value of constant components is {value}; it must lie in [0, 1]"
+                )
+            }
+            ScoringError::ImportanceDivisor(value) => {
+                write!(
+                    f,
+                    "the divisor of importance is {value}; it must be finite and above 0"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for ScoringError {}

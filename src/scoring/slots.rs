@@ -1,0 +1,267 @@
+//! The candidates of a query, in order, as runs of rows of one segment.
+//!
+//! A slot is a place in scratch: one per row for [`Candidates::All`] and [`Candidates::Mask`], one per
+//! listed row for [`Candidates::Rows`]. Slots are walked in blocks of a fixed size that end at
+//! multiples of it, at segment ends and at the end of a thread's part; what is computed does not
+//! depend on where blocks end. A block of the largest rows stays in a second-level cache.
+
+use super::query::{Candidates, RankError};
+use super::{Columns, Components};
+use std::ops::Range;
+
+/// Slots per block.
+pub(super) const BLOCK: usize = 256;
+
+/// Candidates that lie in one segment.
+pub(super) struct Run<'a> {
+    /// Index of the segment.
+    pub(super) segment: usize,
+    /// The number of the segment's first row.
+    pub(super) base: usize,
+    /// Rows of the segment.
+    pub(super) picks: RunPicks<'a>,
+    /// The slot of the first candidate; the others follow it without gaps.
+    pub(super) slot: usize,
+}
+
+/// The rows of a run: consecutive ones of a segment, or global numbers.
+pub(super) enum RunPicks<'a> {
+    Range(Range<usize>),
+    List(&'a [u32]),
+}
+
+impl Run<'_> {
+    pub(super) fn len(&self) -> usize {
+        match &self.picks {
+            RunPicks::Range(range) => range.len(),
+            RunPicks::List(rows) => rows.len(),
+        }
+    }
+
+    /// The rows within the segment, in order.
+    #[inline(always)]
+    pub(super) fn for_each_row(&self, mut f: impl FnMut(usize, usize)) {
+        match &self.picks {
+            RunPicks::Range(range) => range.clone().enumerate().for_each(|(i, row)| f(i, row)),
+            RunPicks::List(rows) => {
+                rows.iter()
+                    .enumerate()
+                    .for_each(|(i, &row)| f(i, row as usize - self.base));
+            }
+        }
+    }
+}
+
+/// Something that has rows.
+pub(super) trait Segment: Sync {
+    fn rows(&self) -> usize;
+}
+
+impl Segment for Columns<'_> {
+    fn rows(&self) -> usize {
+        self.len()
+    }
+}
+
+impl Segment for Components<'_> {
+    fn rows(&self) -> usize {
+        self.relevance().len()
+    }
+}
+
+/// Checked candidates over segments.
+#[derive(Clone, Copy)]
+pub(super) struct Slots<'a, S> {
+    pub(super) segments: &'a [S],
+    candidates: Candidates<'a>,
+    slots: usize,
+}
+
+impl<'a, S: Segment> Slots<'a, S> {
+    /// Checks the candidates. `seen` is scratch for lists that do not ascend.
+    pub(super) fn new(
+        segments: &'a [S],
+        candidates: Candidates<'a>,
+        seen: &mut Vec<u64>,
+    ) -> Result<Slots<'a, S>, RankError> {
+        let rows = segments
+            .iter()
+            .try_fold(0usize, |sum, segment| sum.checked_add(segment.rows()))
+            .unwrap_or(usize::MAX);
+        if rows > u32::MAX as usize {
+            return Err(RankError::TooManyRows { rows });
+        }
+        let slots = match candidates {
+            Candidates::All => rows,
+            Candidates::Mask(words) => {
+                check_mask(words, rows)?;
+                rows
+            }
+            Candidates::Rows(list) => {
+                check_list(list, rows, seen)?;
+                list.len()
+            }
+        };
+        Ok(Slots {
+            segments,
+            candidates,
+            slots,
+        })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.slots
+    }
+
+    /// Calls `f` with every run of the candidates in `slots`, in order, until one fails.
+    pub(super) fn runs<E>(
+        &self,
+        slots: Range<usize>,
+        mut f: impl FnMut(&Run<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match self.candidates {
+            Candidates::All => self.row_blocks(slots, |segment, base, block| {
+                let picks = RunPicks::Range(block.start - base..block.end - base);
+                f(&Run {
+                    segment,
+                    base,
+                    picks,
+                    slot: block.start,
+                })
+            }),
+            Candidates::Mask(words) => {
+                let mut list = [0; BLOCK];
+                self.row_blocks(slots, |segment, base, block| {
+                    let picked = set_rows(words, &block, &mut list);
+                    if picked.is_empty() {
+                        return Ok(());
+                    }
+                    f(&Run {
+                        segment,
+                        base,
+                        picks: RunPicks::List(picked),
+                        slot: block.start,
+                    })
+                })
+            }
+            Candidates::Rows(list) => {
+                let mut slot = slots.start;
+                while slot < slots.end {
+                    let end = block_end(slot, slots.end);
+                    let (segment, base) = self.segment_of(list[slot] as usize);
+                    let last = base + self.segments[segment].rows();
+                    let same = list[slot..end]
+                        .iter()
+                        .position(|&row| !(base..last).contains(&(row as usize)))
+                        .map_or(end, |other| slot + other);
+                    let picks = RunPicks::List(&list[slot..same]);
+                    f(&Run {
+                        segment,
+                        base,
+                        picks,
+                        slot,
+                    })?;
+                    slot = same;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Calls `f(segment, first row of the segment, rows of the block)` for every block of rows.
+    fn row_blocks<E>(
+        &self,
+        rows: Range<usize>,
+        mut f: impl FnMut(usize, usize, Range<usize>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut base = 0;
+        for (index, segment) in self.segments.iter().enumerate() {
+            let end = (base + segment.rows()).min(rows.end);
+            let mut row = base.max(rows.start);
+            while row < end {
+                let stop = block_end(row, end);
+                f(index, base, row..stop)?;
+                row = stop;
+            }
+            base += segment.rows();
+        }
+        Ok(())
+    }
+
+    /// The segment that holds a row, and the number of its first row.
+    fn segment_of(&self, row: usize) -> (usize, usize) {
+        let mut base = 0;
+        for (index, segment) in self.segments.iter().enumerate() {
+            if row < base + segment.rows() {
+                return (index, base);
+            }
+            base += segment.rows();
+        }
+        unreachable!("rows are checked when the candidates are taken")
+    }
+}
+
+fn block_end(slot: usize, end: usize) -> usize {
+    ((slot / BLOCK + 1) * BLOCK).min(end)
+}
+
+/// The set rows of a block, ascending.
+fn set_rows<'b>(words: &[u64], block: &Range<usize>, list: &'b mut [u32; BLOCK]) -> &'b [u32] {
+    let mut n = 0;
+    let first = block.start / 64;
+    for (index, &word) in words[first..block.end.div_ceil(64)].iter().enumerate() {
+        let mut word = word;
+        while word != 0 {
+            let row = (first + index) * 64 + word.trailing_zeros() as usize;
+            if block.contains(&row) {
+                list[n] = row as u32;
+                n += 1;
+            }
+            word &= word - 1;
+        }
+    }
+    &list[..n]
+}
+
+fn check_mask(words: &[u64], rows: usize) -> Result<(), RankError> {
+    let expected = rows.div_ceil(64);
+    if words.len() != expected {
+        return Err(RankError::MaskLength {
+            found: words.len(),
+            expected,
+        });
+    }
+    let beyond = match (words.last(), rows % 64) {
+        (None, _) | (_, 0) => 0,
+        (Some(last), used) => last >> used,
+    };
+    if beyond != 0 {
+        return Err(RankError::NoSuchRow {
+            row: rows + beyond.trailing_zeros() as usize,
+            rows,
+        });
+    }
+    Ok(())
+}
+
+fn check_list(list: &[u32], rows: usize, seen: &mut Vec<u64>) -> Result<(), RankError> {
+    if let Some(&row) = list.iter().find(|&&row| row as usize >= rows) {
+        return Err(RankError::NoSuchRow {
+            row: row as usize,
+            rows,
+        });
+    }
+    if list.is_sorted_by(|a, b| a < b) {
+        return Ok(());
+    }
+    seen.clear();
+    seen.resize(rows.div_ceil(64), 0);
+    for &row in list {
+        let (word, bit) = (row as usize / 64, 1 << (row % 64));
+        if seen[word] & bit != 0 {
+            return Err(RankError::ListedTwice { row: row as usize });
+        }
+        seen[word] |= bit;
+    }
+    Ok(())
+}
