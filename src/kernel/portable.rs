@@ -17,7 +17,7 @@ use wide::{f32x8, f64x4, i64x4};
 pub(super) struct Portable([f32x8; 2]);
 
 impl Lanes for Portable {
-    const ROWS: usize = 4;
+    const QUERIES: usize = 4;
 
     #[inline(always)]
     fn zero() -> Portable {

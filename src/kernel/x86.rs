@@ -17,7 +17,7 @@ use std::arch::x86_64::*;
 struct Avx2(__m256, __m256);
 
 impl Lanes for Avx2 {
-    const ROWS: usize = 4;
+    const QUERIES: usize = 4;
 
     #[inline(always)]
     fn zero() -> Avx2 {
@@ -72,7 +72,7 @@ impl Lanes for Avx2 {
 struct Avx512(__m512);
 
 impl Lanes for Avx512 {
-    const ROWS: usize = 8;
+    const QUERIES: usize = 8;
 
     #[inline(always)]
     fn zero() -> Avx512 {
