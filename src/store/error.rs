@@ -1,0 +1,455 @@
+//! What can go wrong, one type per operation.
+
+use super::format::{MAX_DIM, MAX_KINDS, MAX_ROWS, VERSION};
+use crate::kernel::RowProblem;
+use std::io;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Damage in a store's files: where, and what.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[error("{}: byte {offset}: {problem}", .path.display())]
+pub struct Damage {
+    /// The file.
+    pub path: PathBuf,
+    /// The first byte concerned, from the start of the file.
+    pub offset: u64,
+    /// What is wrong there.
+    pub problem: Problem,
+}
+
+/// What is wrong with a file of a store.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// A column file that the manifest names is not there.
+    #[error("the file is missing")]
+    Missing,
+    /// A column file cannot be read.
+    #[error("the file cannot be read: {0}")]
+    Unreadable(String),
+    /// A column file is shorter than the manifest says.
+    #[error("the file was cut: {expected} bytes expected, {found} found")]
+    Cut {
+        /// Bytes the manifest commits.
+        expected: u64,
+        /// Bytes in the file.
+        found: u64,
+    },
+    /// A block has not the checksum it was written with.
+    #[error("checksum of {bytes} bytes is {found:016x}, {expected:016x} expected")]
+    Checksum {
+        /// Bytes in the block.
+        bytes: u64,
+        /// The checksum in the manifest.
+        expected: u64,
+        /// The checksum of the bytes.
+        found: u64,
+    },
+    /// The span of a row in a column of bytes is out of order or beyond the bytes.
+    #[error("row {row} spans bytes {start} to {end} of {bytes}")]
+    Span {
+        /// The row.
+        row: usize,
+        /// Its first byte.
+        start: u64,
+        /// One past its last byte.
+        end: u64,
+        /// Bytes in the column.
+        bytes: u64,
+    },
+    /// Text that is no UTF-8.
+    #[error("row {row} is not UTF-8")]
+    Utf8 {
+        /// The row.
+        row: usize,
+    },
+    /// A kind that is not in the manifest's table.
+    #[error("row {row} has kind {kind} of {kinds}")]
+    Kind {
+        /// The row.
+        row: usize,
+        /// Its index into the table of kinds.
+        kind: u16,
+        /// Kinds in the table.
+        kinds: usize,
+    },
+    /// Evidence that cannot be decoded.
+    #[error("evidence of row {row}: {what}")]
+    Evidence {
+        /// The row.
+        row: usize,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// An inverse norm that is not the one of the stored elements.
+    #[error("row {row} has inverse norm {stored:e}, its elements give {computed:e}")]
+    InvNorm {
+        /// The row.
+        row: usize,
+        /// In the column.
+        stored: f32,
+        /// From the stored elements; 0 if they are all zeros.
+        computed: f32,
+    },
+    /// Elements that should never have been stored.
+    #[error("row {row} cannot be scored: {problem:?}")]
+    Elements {
+        /// The row.
+        row: usize,
+        /// What is wrong with it.
+        problem: RowProblem,
+    },
+    /// An importance that is not finite.
+    #[error("row {row} has importance {value}")]
+    Importance {
+        /// The row.
+        row: usize,
+        /// The value.
+        value: f32,
+    },
+    /// An id that is not above the one before, or not below the next one to be given.
+    #[error("row {row} has id {id} after {previous:?}; the next new id is {next_id}")]
+    Id {
+        /// The row.
+        row: usize,
+        /// Its id.
+        id: u64,
+        /// The id of the row before.
+        previous: Option<u64>,
+        /// The manifest's next id.
+        next_id: u64,
+    },
+    /// Two rows with one key.
+    #[error("row {row} has the key of row {first}")]
+    DuplicateKey {
+        /// The later row.
+        row: usize,
+        /// The earlier row.
+        first: usize,
+    },
+}
+
+/// Why a store was not created. Nothing half made was left behind.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum CreateError {
+    /// Something is there already.
+    #[error("{} exists and is not an empty directory; open it, or choose another path", .path.display())]
+    Exists {
+        /// The path asked for.
+        path: PathBuf,
+    },
+    /// The path does not name a directory, as `/` or `..` do not.
+    #[error("{} names no new directory", .path.display())]
+    NoName {
+        /// The path asked for.
+        path: PathBuf,
+    },
+    /// More elements than an embedding may have.
+    #[error("{dim} elements per embedding; at most {MAX_DIM} can be stored")]
+    Dim {
+        /// The dimension asked for.
+        dim: usize,
+    },
+    /// The operating system refused.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+/// Why a store was not opened. No byte of it was changed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// There is nothing at the path.
+    #[error("{} does not exist; create a store first", .path.display())]
+    Missing {
+        /// The path asked for.
+        path: PathBuf,
+    },
+    /// The path is a file.
+    #[error("{} is not a directory; a memorank store is one", .path.display())]
+    NotADirectory {
+        /// The path asked for.
+        path: PathBuf,
+    },
+    /// The directory has no manifest.
+    #[error("{} is not a memorank store: it has no manifest", .path.display())]
+    NotAStore {
+        /// The path asked for.
+        path: PathBuf,
+    },
+    /// The manifest was written by something else, or its first bytes are damaged.
+    #[error("{}: byte 0: not the manifest of a memorank store", .path.display())]
+    Foreign {
+        /// The manifest.
+        path: PathBuf,
+    },
+    /// The store was written by a later version of this crate.
+    #[error("{} has format {found}, this version reads up to {VERSION}; use a newer memorank", .path.display())]
+    Newer {
+        /// The manifest.
+        path: PathBuf,
+        /// Its version.
+        found: u64,
+    },
+    /// The manifest is shorter than it says.
+    #[error("{} was cut: {expected} bytes expected, {found} found; restore it from a copy", .path.display())]
+    ManifestCut {
+        /// The manifest.
+        path: PathBuf,
+        /// Bytes expected (at least, if its first line was cut).
+        expected: u64,
+        /// Bytes found.
+        found: u64,
+    },
+    /// The manifest has not the checksum it was written with.
+    #[error(
+        "{}: checksum from byte {offset} on is {found:016x}, {expected:016x} expected; restore it from a copy",
+        .path.display()
+    )]
+    ManifestChecksum {
+        /// The manifest.
+        path: PathBuf,
+        /// Where the checked body starts.
+        offset: u64,
+        /// The checksum in its first line.
+        expected: u64,
+        /// The checksum of the body.
+        found: u64,
+    },
+    /// The manifest contradicts itself.
+    #[error("{} is damaged: {what}; restore it from a copy", .path.display())]
+    ManifestDamaged {
+        /// The manifest.
+        path: PathBuf,
+        /// The contradiction.
+        what: String,
+    },
+    /// A column file that the manifest names is not there.
+    #[error("{} is missing; restore it from a copy", .path.display())]
+    ColumnMissing {
+        /// The column file.
+        path: PathBuf,
+    },
+    /// A column file is shorter than the manifest says.
+    #[error("{} was cut: {expected} bytes expected, {found} found; restore it from a copy", .path.display())]
+    ColumnCut {
+        /// The column file.
+        path: PathBuf,
+        /// Bytes the manifest commits.
+        expected: u64,
+        /// Bytes in the file.
+        found: u64,
+    },
+    /// Bytes that were to be checked are not the bytes that were written.
+    #[error("{first} ({count} damages in all); restore it from a copy")]
+    Damaged {
+        /// The first damage found.
+        first: Damage,
+        /// How many were found.
+        count: usize,
+    },
+    /// Another handle, here or in another process, has the store open for writing.
+    #[error("{} is open for writing elsewhere; open it read-only, or close the other writer", .path.display())]
+    Locked {
+        /// The store.
+        path: PathBuf,
+    },
+    /// The operating system refused.
+    #[error("{doing} {}: {source}", .path.display())]
+    Io {
+        /// What was being done.
+        doing: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+}
+
+/// Why a row was not read.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// There is no such row.
+    #[error("row {row} of {rows}")]
+    NoRow {
+        /// The row asked for.
+        row: usize,
+        /// Rows of the store.
+        rows: usize,
+    },
+    /// The row's bytes are damaged.
+    #[error("{0}; `verify` lists all damage")]
+    Damaged(#[from] Damage),
+}
+
+/// Why bytes did not reach the disk.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The handle was opened read-only.
+    #[error("{} was opened read-only; open it for writing", .path.display())]
+    ReadOnly {
+        /// The store.
+        path: PathBuf,
+    },
+    /// An earlier write of this handle failed. What was committed can be read.
+    #[error("an earlier write to {} failed; close this handle and open the store again", .path.display())]
+    Poisoned {
+        /// The store.
+        path: PathBuf,
+    },
+    /// The lock file is not the one this handle locked: somebody removed it, and another writer may be
+    /// at work.
+    #[error("{} was removed or replaced; it must stay. Nothing was committed", .path.display())]
+    LockLost {
+        /// The lock file.
+        path: PathBuf,
+    },
+    /// Bytes that had to be read before the store could grow are damaged.
+    #[error("{0}; nothing was committed, `verify` lists all damage")]
+    Damaged(#[from] Damage),
+    /// The operating system refused.
+    #[error("{doing} {}: {source}", .path.display())]
+    Io {
+        /// What was being done.
+        doing: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+}
+
+impl WriteError {
+    pub(super) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> WriteError {
+        move |source| WriteError::Io {
+            doing,
+            path: path.to_owned(),
+            source,
+        }
+    }
+}
+
+impl OpenError {
+    pub(super) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> OpenError {
+        move |source| OpenError::Io {
+            doing,
+            path: path.to_owned(),
+            source,
+        }
+    }
+}
+
+/// Why memories were not appended.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum AppendError {
+    /// A memory cannot be stored as it is. The store is unchanged and the handle usable.
+    #[error("memory {index}: {problem}")]
+    Refused {
+        /// Its place in the batch, or among all that were pushed.
+        index: usize,
+        /// What is wrong with it.
+        problem: MemoryProblem,
+    },
+    /// The store has as many rows as it can.
+    #[error("the store is full at {MAX_ROWS} memories or has given its last id")]
+    Full,
+    /// Bytes did not reach the disk.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+/// Why a memory cannot be stored.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum MemoryProblem {
+    /// The embedding has another length than the store's.
+    #[error("embedding of {found} elements, the store has {expected}; give None if there is none")]
+    Dimension {
+        /// The store's.
+        expected: usize,
+        /// The memory's.
+        found: usize,
+    },
+    /// An element is NaN or infinite.
+    #[error("element {element} is {value}; embeddings must be finite")]
+    NonFinite {
+        /// Its index.
+        element: usize,
+        /// Its value.
+        value: f32,
+    },
+    /// An element would be infinite as f16.
+    #[error("element {element} is {value}, beyond f16; scale the embeddings or store f32")]
+    F16Overflow {
+        /// Its index.
+        element: usize,
+        /// Its value.
+        value: f32,
+    },
+    /// The length of the stored elements is 0 or outside [2^-96, 2^96].
+    #[error(
+        "the stored embedding has length {length:e}, not 2^-96 to 2^96; scale it, or give None if there is none"
+    )]
+    Length {
+        /// The length.
+        length: f64,
+    },
+    /// An importance that is not finite.
+    #[error("importance is {value}; it must be finite")]
+    Importance {
+        /// The value.
+        value: f32,
+    },
+    /// An empty key.
+    #[error("the key is empty; give None if there is none")]
+    EmptyKey,
+    /// A key that another memory has.
+    #[error("key {key:?} is taken by the memory with id {id}")]
+    DuplicateKey {
+        /// The key.
+        key: String,
+        /// The other memory's id (the one it would get, if it is in the same batch).
+        id: u64,
+    },
+    /// A kind without a name.
+    #[error("the kind has no name")]
+    EmptyKind,
+    /// More kinds than a store can name.
+    #[error("kind {name:?} would be one more than the {MAX_KINDS} a store can name")]
+    TooManyKinds {
+        /// The new kind.
+        name: String,
+    },
+    /// Evidence that is not older than the memory.
+    #[error("evidence {position} is id {id}, which is not older than this memory (id {own})")]
+    ForwardEvidence {
+        /// Its place in the evidence.
+        position: usize,
+        /// The id cited.
+        id: u64,
+        /// The id the memory would get.
+        own: u64,
+    },
+}
+
+/// Why nothing was touched.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum TouchError {
+    /// There is no such row.
+    #[error("row {row} of {rows}; nothing was touched")]
+    NoRow {
+        /// The row.
+        row: u32,
+        /// Rows of the store.
+        rows: usize,
+    },
+    /// The handle cannot write.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}

@@ -1,0 +1,252 @@
+//! The layout of a store, byte for byte. Another program needs no more than this to read one.
+//!
+//! A store is a directory:
+//!
+//! ```text
+//! manifest                 which bytes of the other files are the store
+//! lock                     empty; the writer holds an exclusive lock on it; never deleted
+//! embedding.f16            rows * dim elements, or embedding.f32
+//! inv_norm.f32             rows; 1 / length of the stored embedding, 0 = no vector
+//! id.u64                   rows; strictly ascending, all below the manifest's next_id
+//! created.i64              rows; microseconds since the Unix epoch
+//! last_access.<seq>.i64    rows; microseconds since the Unix epoch
+//! expiry.i64               rows; microseconds since the Unix epoch, i64::MAX = none
+//! importance.f32           rows; finite
+//! kind.u16                 rows; index into the manifest's table of kinds
+//! depth.u32                rows
+//! key.ends.u64             rows     } row i is the bytes from ends[i - 1] (0 for the first row)
+//! key.bytes                         } up to ends[i]; UTF-8, an empty span = no key
+//! text.ends.u64, text.bytes         the same; UTF-8
+//! payload.ends.u64, payload.bytes   the same; any bytes
+//! evidence.ends.u64, evidence.bytes the same; references, see below
+//! ```
+//!
+//! Every column file is a raw little-endian array from byte 0 without a header:
+//! `numpy.memmap("embedding.f16", "<f2", "r")[:rows * dim].reshape(rows, dim)`. Row i of every
+//! column is the same memory. A row without a vector holds zeros in `embedding`.
+//!
+//! A column's file is the one its manifest names: `<column>.<type>`, or `<column>.<seq>.<type>` when
+//! it was written anew (`last_access` always is). Bytes past the length in the manifest are not part
+//! of the store: an append that did not commit leaves them, and the next one cuts them.
+//!
+//! **Evidence** of a row is its references, one after another. Each starts with a tag byte:
+//! 0, then the id (u64); or 1, then a length in bytes (u64) and so many bytes of UTF-8, the text of a
+//! reference that named no memory.
+//!
+//! **The manifest** is one line and a body:
+//!
+//! ```text
+//! memorank store 1 <XXH3-64 of the body, 16 lower-case hex digits> <length of the body in bytes>\n
+//! {"sequence":4,"rows":2,"dtype":"f16","dim":384,"model":null,"next_id":2,"kinds":["observation"],
+//!  "journal_folded":0,"block_bytes":1048576,"columns":{"embedding":{"file":"embedding.f16",
+//!  "bytes":1536,"sums":["9f0c..."]}, ...}}
+//! ```
+//!
+//! The number is the format's version. The body is JSON without spaces; the file ends with it.
+//! `sequence` counts publications; `journal_folded` is the last position of a journal that the columns
+//! contain (0: none). `sums` are the XXH3-64 (seed 0) of each `block_bytes` of the column's file, the
+//! last one of what is left. A new manifest is written under a temporary name
+//! (`manifest.<pid>.<sequence>.tmp`), synced and renamed over the old one, after everything it names was
+//! synced.
+
+use crate::kernel::Dtype;
+use std::num::NonZeroUsize;
+
+/// The version of the format this crate reads and writes.
+pub(super) const VERSION: u64 = 1;
+
+/// What a manifest starts with.
+pub(super) const MAGIC: &str = "memorank store ";
+
+/// Bytes under one checksum.
+pub(super) const BLOCK_BYTES: usize = 1 << 20;
+
+/// The most rows of a store: a row index is a u32 in rankings and touches.
+pub(super) const MAX_ROWS: u64 = u32::MAX as u64;
+
+/// The most elements of an embedding.
+pub(super) const MAX_DIM: usize = 1 << 20;
+
+/// The most kinds of a store: an index into their table is a u16.
+pub(super) const MAX_KINDS: usize = u16::MAX as usize;
+
+/// Stands for "never expires" in the column of expiries.
+pub(super) const NO_EXPIRY: i64 = i64::MAX;
+
+pub(super) const MANIFEST: &str = "manifest";
+pub(super) const LOCK: &str = "lock";
+
+/// A column. The order is that of [`Column::ALL`] and of every array over the columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Column {
+    Embedding,
+    InvNorm,
+    Id,
+    Created,
+    LastAccess,
+    Expiry,
+    Importance,
+    Kind,
+    Depth,
+    KeyEnds,
+    KeyBytes,
+    TextEnds,
+    TextBytes,
+    PayloadEnds,
+    PayloadBytes,
+    EvidenceEnds,
+    EvidenceBytes,
+}
+
+impl Column {
+    pub(super) const COUNT: usize = 17;
+
+    pub(super) const ALL: [Column; Column::COUNT] = [
+        Column::Embedding,
+        Column::InvNorm,
+        Column::Id,
+        Column::Created,
+        Column::LastAccess,
+        Column::Expiry,
+        Column::Importance,
+        Column::Kind,
+        Column::Depth,
+        Column::KeyEnds,
+        Column::KeyBytes,
+        Column::TextEnds,
+        Column::TextBytes,
+        Column::PayloadEnds,
+        Column::PayloadBytes,
+        Column::EvidenceEnds,
+        Column::EvidenceBytes,
+    ];
+
+    /// Its name in the manifest and at the start of its file's name.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Column::Embedding => "embedding",
+            Column::InvNorm => "inv_norm",
+            Column::Id => "id",
+            Column::Created => "created",
+            Column::LastAccess => "last_access",
+            Column::Expiry => "expiry",
+            Column::Importance => "importance",
+            Column::Kind => "kind",
+            Column::Depth => "depth",
+            Column::KeyEnds => "key.ends",
+            Column::KeyBytes => "key",
+            Column::TextEnds => "text.ends",
+            Column::TextBytes => "text",
+            Column::PayloadEnds => "payload.ends",
+            Column::PayloadBytes => "payload",
+            Column::EvidenceEnds => "evidence.ends",
+            Column::EvidenceBytes => "evidence",
+        }
+    }
+
+    /// The type at the end of its file's name.
+    pub(super) fn element(self, dtype: Dtype) -> &'static str {
+        match self {
+            Column::Embedding => dtype.name(),
+            Column::InvNorm | Column::Importance => "f32",
+            Column::Created | Column::LastAccess | Column::Expiry => "i64",
+            Column::Kind => "u16",
+            Column::Depth => "u32",
+            Column::Id
+            | Column::KeyEnds
+            | Column::TextEnds
+            | Column::PayloadEnds
+            | Column::EvidenceEnds => "u64",
+            Column::KeyBytes | Column::TextBytes | Column::PayloadBytes | Column::EvidenceBytes => {
+                "bytes"
+            }
+        }
+    }
+
+    /// The bytes of `rows` rows, or `None` where rows differ in length. `Some(None)`: more than a u64
+    /// can say.
+    pub(super) fn bytes_of(
+        self,
+        rows: u64,
+        dtype: Dtype,
+        dim: NonZeroUsize,
+    ) -> Option<Option<u64>> {
+        let row = match self.element(dtype) {
+            "bytes" => return None,
+            _ if self == Column::Embedding => {
+                (dim.get() as u64).checked_mul(dtype.size_bytes() as u64)
+            }
+            "u16" => Some(2),
+            "f32" | "u32" => Some(4),
+            _ => Some(8),
+        };
+        Some(row.and_then(|row| rows.checked_mul(row)))
+    }
+
+    /// The file's name: with a sequence number if it is not the column's first file.
+    pub(super) fn file(self, dtype: Dtype, sequence: Option<u64>) -> String {
+        let (name, element) = (self.name(), self.element(dtype));
+        match sequence {
+            None => format!("{name}.{element}"),
+            Some(sequence) => format!("{name}.{sequence}.{element}"),
+        }
+    }
+
+    /// The sequence number in `file`, or `None` if it is no name of this column's files.
+    pub(super) fn sequence_in(self, dtype: Dtype, file: &str) -> Option<Option<u64>> {
+        if file == self.file(dtype, None) {
+            return Some(None);
+        }
+        let number = file.strip_prefix(self.name())?.strip_prefix('.')?;
+        let number = number
+            .strip_suffix(self.element(dtype))?
+            .strip_suffix('.')?;
+        let number: u64 = number.parse().ok()?;
+        (self.file(dtype, Some(number)) == file).then_some(Some(number))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // B56
+    #[test]
+    fn sizes_do_not_wrap() {
+        let dim = NonZeroUsize::new(1536).unwrap();
+        let bytes = |rows| Column::Embedding.bytes_of(rows, Dtype::F16, dim).unwrap();
+        assert_eq!(bytes(3_000_000_000), Some(9_216_000_000_000));
+        assert_eq!(bytes(1 << 62), None);
+        assert_eq!(Column::TextBytes.bytes_of(1, Dtype::F16, dim), None);
+    }
+
+    #[test]
+    fn file_names_are_read_back_and_no_others() {
+        let named = |file: &str| Column::LastAccess.sequence_in(Dtype::F16, file);
+        assert_eq!(named("last_access.17.i64"), Some(Some(17)));
+        assert_eq!(named("last_access.i64"), Some(None));
+        for other in [
+            "last_access.017.i64",
+            "last_access.+1.i64",
+            "last_access..i64",
+            "last_access.1.i32",
+            "../last_access.1.i64",
+            "last_access.99999999999999999999.i64",
+            "",
+        ] {
+            assert_eq!(named(other), None, "{other}");
+        }
+        for (at, column) in Column::ALL.into_iter().enumerate() {
+            assert_eq!(column as usize, at);
+            assert_eq!(
+                column.sequence_in(Dtype::F32, &column.file(Dtype::F32, None)),
+                Some(None)
+            );
+            let claimed = Column::ALL.into_iter().filter(|c| {
+                c.sequence_in(Dtype::F32, &column.file(Dtype::F32, Some(3)))
+                    .is_some()
+            });
+            assert_eq!(claimed.count(), 1);
+        }
+    }
+}

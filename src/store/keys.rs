@@ -1,0 +1,81 @@
+//! Rows by key. Only hashes and rows are kept in memory; a hit is checked against the bytes of its key.
+
+use super::column::Columns;
+use super::error::Damage;
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+
+/// Rows by the hash of their key. Keys with one hash take the slots after it, so a search ends at the
+/// first free slot. (That is why no row can be taken out.)
+#[derive(Default)]
+pub(super) struct KeyIndex {
+    hasher: RandomState,
+    rows: HashMap<u64, u32>,
+}
+
+/// Where a key is, or where it would go.
+pub(super) enum Found {
+    Row(u32),
+    Free(u64),
+}
+
+impl KeyIndex {
+    /// Searches for `key`; `has_key` says whether a row has it.
+    pub(super) fn find<E>(
+        &self,
+        key: &str,
+        mut has_key: impl FnMut(u32) -> Result<bool, E>,
+    ) -> Result<Found, E> {
+        let mut slot = self.hasher.hash_one(key);
+        while let Some(&row) = self.rows.get(&slot) {
+            if has_key(row)? {
+                return Ok(Found::Row(row));
+            }
+            slot = slot.wrapping_add(1);
+        }
+        Ok(Found::Free(slot))
+    }
+
+    /// Puts a row into the free slot that a search for its key gave.
+    pub(super) fn insert(&mut self, slot: u64, row: u32) {
+        self.rows.insert(slot, row);
+    }
+
+    pub(super) fn find_in(&self, columns: &Columns, key: &str) -> Result<Found, Damage> {
+        self.find(key, |row| columns.has_key(row as usize, key))
+    }
+
+    /// Takes in the keys of the rows from `first` on. Of two rows with one key the first is kept.
+    pub(super) fn extend(&mut self, columns: &Columns, first: usize) -> Result<(), Damage> {
+        for row in first..columns.rows {
+            if let Some(key) = columns.key(row)?
+                && let Found::Free(slot) = self.find_in(columns, key)?
+            {
+                self.insert(slot, row as u32);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_with_one_hash_are_told_apart_by_their_bytes() {
+        let mut index = KeyIndex::default();
+        let keys = ["a", "b", "c"];
+        let start = index.hasher.hash_one("a");
+        // "b" where "a" belongs: as if their hashes were equal.
+        index.insert(start, 1);
+        let has = |key: &'static str| move |row: u32| Ok::<bool, ()>(keys[row as usize] == key);
+        let Ok(Found::Free(slot)) = index.find("a", has("a")) else {
+            panic!("found what was never inserted");
+        };
+        assert_eq!(slot, start.wrapping_add(1));
+        index.insert(slot, 0);
+        assert!(matches!(index.find("a", has("a")), Ok(Found::Row(0))));
+        assert!(matches!(index.find("c", has("c")), Ok(Found::Free(_))));
+    }
+}

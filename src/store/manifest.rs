@@ -1,0 +1,463 @@
+//! The manifest: read with every field distrusted, written so that the old or the new one is there
+//! whole after any crash.
+
+use super::error::{OpenError, WriteError};
+use super::format::{BLOCK_BYTES, Column, MAGIC, MANIFEST, MAX_DIM, MAX_KINDS, MAX_ROWS, VERSION};
+use crate::kernel::Dtype;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashSet};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::num::NonZeroUsize;
+use std::path::Path;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// What is committed.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Manifest {
+    pub(super) sequence: u64,
+    pub(super) rows: u64,
+    pub(super) dtype: Dtype,
+    pub(super) dim: NonZeroUsize,
+    pub(super) model: Option<String>,
+    pub(super) next_id: u64,
+    pub(super) kinds: Vec<String>,
+    pub(super) journal_folded: u64,
+    /// In the order of [`Column::ALL`].
+    pub(super) columns: Vec<Entry>,
+}
+
+/// A column's file, its committed length and the checksum of each block.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Entry {
+    pub(super) file: String,
+    pub(super) bytes: u64,
+    pub(super) sums: Vec<u64>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Body {
+    sequence: u64,
+    rows: u64,
+    dtype: String,
+    dim: u64,
+    model: Option<String>,
+    next_id: u64,
+    kinds: Vec<String>,
+    journal_folded: u64,
+    block_bytes: u64,
+    columns: BTreeMap<String, BodyColumn>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BodyColumn {
+    file: String,
+    bytes: u64,
+    sums: Vec<String>,
+}
+
+impl Manifest {
+    /// The manifest of a store without rows.
+    pub(super) fn new(dim: NonZeroUsize, dtype: Dtype, model: Option<String>) -> Manifest {
+        let entry = |column: Column| Entry {
+            file: column.file(dtype, (column == Column::LastAccess).then_some(0)),
+            bytes: 0,
+            sums: Vec::new(),
+        };
+        Manifest {
+            sequence: 0,
+            rows: 0,
+            dtype,
+            dim,
+            model,
+            next_id: 0,
+            kinds: Vec::new(),
+            journal_folded: 0,
+            columns: Column::ALL.into_iter().map(entry).collect(),
+        }
+    }
+
+    pub(super) fn column(&self, column: Column) -> &Entry {
+        &self.columns[column as usize]
+    }
+
+    /// Reads and checks the manifest in `dir`.
+    pub(super) fn read(dir: &Path) -> Result<Manifest, OpenError> {
+        let path = dir.join(MANIFEST);
+        let failed = |source: io::Error| match (source.kind(), fs::metadata(dir)) {
+            (io::ErrorKind::NotFound, Ok(_)) => OpenError::NotAStore { path: dir.into() },
+            (_, Err(e)) if e.kind() == io::ErrorKind::NotFound => {
+                OpenError::Missing { path: dir.into() }
+            }
+            (_, Ok(at)) if !at.is_dir() => OpenError::NotADirectory { path: dir.into() },
+            _ => OpenError::io("opening", &path)(source),
+        };
+        let mut file = File::open(&path).map_err(failed)?;
+        let len = (file.metadata())
+            .map_err(OpenError::io("examining", &path))?
+            .len();
+        // Only a manifest is read whole, however large a foreign file may be.
+        let mut bytes = Vec::new();
+        (Read::by_ref(&mut file)
+            .take(HEADER_MAX)
+            .read_to_end(&mut bytes))
+        .map_err(OpenError::io("reading", &path))?;
+        let header = Header::parse(&bytes, &path)?;
+        let expected = header.bytes.saturating_add(header.body_bytes);
+        if len < expected {
+            return Err(OpenError::ManifestCut {
+                path,
+                expected,
+                found: len,
+            });
+        }
+        if len > expected {
+            let what = format!("{len} bytes, its first line says {expected}");
+            return Err(OpenError::ManifestDamaged { path, what });
+        }
+        (file.read_to_end(&mut bytes)).map_err(OpenError::io("reading", &path))?;
+        let body = &bytes[header.bytes as usize..];
+        let found = xxh3_64(body);
+        if found != header.sum {
+            return Err(OpenError::ManifestChecksum {
+                path,
+                offset: header.bytes,
+                expected: header.sum,
+                found,
+            });
+        }
+        let damaged = |what: String| OpenError::ManifestDamaged {
+            path: path.clone(),
+            what,
+        };
+        let body: Body = serde_json::from_slice(body).map_err(|e| damaged(e.to_string()))?;
+        Manifest::check(body).map_err(damaged)
+    }
+
+    /// A body that contradicts nothing, or what it contradicts.
+    fn check(body: Body) -> Result<Manifest, String> {
+        let dtype = match body.dtype.as_str() {
+            "f16" => Dtype::F16,
+            "f32" => Dtype::F32,
+            other => return Err(format!("element type {other:?} is unknown")),
+        };
+        let dim = usize::try_from(body.dim).unwrap_or(usize::MAX);
+        let dim = match NonZeroUsize::new(dim) {
+            Some(dim) if dim.get() <= MAX_DIM => dim,
+            _ => return Err(format!("dimension {} is not 1 to {MAX_DIM}", body.dim)),
+        };
+        let rows = body.rows;
+        if rows > MAX_ROWS {
+            return Err(format!("{rows} rows, at most {MAX_ROWS} are possible"));
+        }
+        if body.next_id < rows {
+            return Err(format!("{rows} rows but next id {}", body.next_id));
+        }
+        if body.block_bytes != BLOCK_BYTES as u64 {
+            return Err(format!("blocks of {} bytes", body.block_bytes));
+        }
+        let kinds = body.kinds.len();
+        let distinct: HashSet<&str> = body.kinds.iter().map(String::as_str).collect();
+        if kinds > MAX_KINDS || distinct.len() != kinds || distinct.contains("") {
+            return Err(format!(
+                "{kinds} kinds, {} of them distinct: at most {MAX_KINDS}, all distinct and named, \
+                 are possible",
+                distinct.len()
+            ));
+        }
+        let mut found = body.columns;
+        let mut columns = Vec::with_capacity(Column::COUNT);
+        for column in Column::ALL {
+            let name = column.name();
+            let Some(BodyColumn { file, bytes, sums }) = found.remove(name) else {
+                return Err(format!("column {name} is missing"));
+            };
+            if column.sequence_in(dtype, &file).is_none() {
+                return Err(format!("column {name} in a file called {file:?}"));
+            }
+            if let Some(expected) = column.bytes_of(rows, dtype, dim)
+                && expected != Some(bytes)
+            {
+                return Err(format!("column {name} has {bytes} bytes for {rows} rows"));
+            }
+            if isize::try_from(bytes).is_err() {
+                return Err(format!(
+                    "column {name} has {bytes} bytes: beyond this machine"
+                ));
+            }
+            if sums.len() as u64 != bytes.div_ceil(BLOCK_BYTES as u64) {
+                let sums = sums.len();
+                return Err(format!("column {name}: {sums} checksums for {bytes} bytes"));
+            }
+            let sums: Option<Vec<u64>> = sums.iter().map(|sum| parse_sum(sum)).collect();
+            let Some(sums) = sums else {
+                return Err(format!("column {name}: a checksum that is none"));
+            };
+            columns.push(Entry { file, bytes, sums });
+        }
+        if let Some(name) = found.keys().next() {
+            return Err(format!("column {name:?} is unknown"));
+        }
+        Ok(Manifest {
+            sequence: body.sequence,
+            rows,
+            dtype,
+            dim,
+            model: body.model,
+            next_id: body.next_id,
+            kinds: body.kinds,
+            journal_folded: body.journal_folded,
+            columns,
+        })
+    }
+
+    fn to_bytes(&self) -> Vec<u8> {
+        let columns = Column::ALL.into_iter().zip(&self.columns);
+        let columns = columns.map(|(column, entry)| {
+            let sums = entry.sums.iter().map(|sum| format!("{sum:016x}"));
+            let column_body = BodyColumn {
+                file: entry.file.clone(),
+                bytes: entry.bytes,
+                sums: sums.collect(),
+            };
+            (column.name().to_owned(), column_body)
+        });
+        let body = Body {
+            sequence: self.sequence,
+            rows: self.rows,
+            dtype: self.dtype.name().to_owned(),
+            dim: self.dim.get() as u64,
+            model: self.model.clone(),
+            next_id: self.next_id,
+            kinds: self.kinds.clone(),
+            journal_folded: self.journal_folded,
+            block_bytes: BLOCK_BYTES as u64,
+            columns: columns.collect(),
+        };
+        let body = serde_json::to_vec(&body).expect("numbers, strings and string keys only");
+        let header = Header::render(VERSION, xxh3_64(&body), body.len() as u64);
+        [header.into_bytes(), body].concat()
+    }
+
+    /// Makes this the store's manifest. Everything it names has been synced.
+    pub(super) fn publish(&self, dir: &Path) -> Result<(), WriteError> {
+        let (pid, sequence) = (std::process::id(), self.sequence);
+        let temporary = dir.join(format!("{MANIFEST}.{pid}.{sequence}.tmp"));
+        let mut file =
+            File::create_new(&temporary).map_err(WriteError::io("creating", &temporary))?;
+        (file.write_all(&self.to_bytes())).map_err(WriteError::io("writing", &temporary))?;
+        file.sync_all()
+            .map_err(WriteError::io("syncing", &temporary))?;
+        sync_directory(dir)?;
+        let path = dir.join(MANIFEST);
+        fs::rename(&temporary, &path).map_err(WriteError::io("replacing", &path))?;
+        sync_directory(dir)
+    }
+
+    /// Whether `file` is a manifest that was being written.
+    pub(super) fn is_temporary(file: &str) -> bool {
+        let middle = file
+            .strip_prefix("manifest.")
+            .and_then(|f| f.strip_suffix(".tmp"));
+        middle.is_some_and(|m| m.split('.').all(|n| n.bytes().all(|b| b.is_ascii_digit())))
+    }
+}
+
+/// Makes the names in a directory durable.
+pub(super) fn sync_directory(dir: &Path) -> Result<(), WriteError> {
+    // Windows cannot sync a directory, and has no need to.
+    if cfg!(unix) {
+        let file = File::open(dir).map_err(WriteError::io("opening", dir))?;
+        file.sync_all().map_err(WriteError::io("syncing", dir))?;
+    }
+    Ok(())
+}
+
+/// 16 lower-case hexadecimal digits.
+fn parse_sum(text: &str) -> Option<u64> {
+    let sum = u64::from_str_radix(text, 16).ok()?;
+    (format!("{sum:016x}") == text).then_some(sum)
+}
+
+/// No first line of a manifest is longer.
+const HEADER_MAX: u64 = 80;
+
+/// The first line.
+struct Header {
+    sum: u64,
+    body_bytes: u64,
+    /// Of the line itself, with its end.
+    bytes: u64,
+}
+
+impl Header {
+    fn render(version: u64, sum: u64, body_bytes: u64) -> String {
+        format!("{MAGIC}{version} {sum:016x} {body_bytes}\n")
+    }
+
+    fn parse(bytes: &[u8], path: &Path) -> Result<Header, OpenError> {
+        let path = || path.to_owned();
+        let known = bytes.len().min(MAGIC.len());
+        if bytes[..known] != MAGIC.as_bytes()[..known] {
+            return Err(OpenError::Foreign { path: path() });
+        }
+        let damaged = || OpenError::ManifestDamaged {
+            path: path(),
+            what: "its first line cannot be read".into(),
+        };
+        let line = bytes.split(|&b| b == b'\n').next().unwrap_or(bytes);
+        let line = std::str::from_utf8(line).map_err(|_| damaged())?;
+        let mut fields = line.get(known..).unwrap_or("").splitn(3, ' ');
+        let (version, sum, body_bytes) = (fields.next(), fields.next(), fields.next());
+        // A version is whole only with a field after it.
+        if let (Some(version), Some(_)) = (version, sum) {
+            let found: u64 = version.parse().map_err(|_| damaged())?;
+            if found > VERSION {
+                return Err(OpenError::Newer {
+                    path: path(),
+                    found,
+                });
+            }
+        }
+        if line.len() == bytes.len() {
+            // No end of line. Unless the line is too long to be one, the rest of the file is missing.
+            if bytes.len() as u64 >= HEADER_MAX {
+                return Err(damaged());
+            }
+            let found = bytes.len() as u64;
+            let expected = Header::render(VERSION, 0, 0).len() as u64;
+            return Err(OpenError::ManifestCut {
+                path: path(),
+                expected: expected.max(found + 1),
+                found,
+            });
+        }
+        let sum = sum.and_then(parse_sum).ok_or_else(damaged)?;
+        let body_bytes: u64 = (body_bytes.and_then(|n| n.parse().ok())).ok_or_else(damaged)?;
+        if Header::render(VERSION, sum, body_bytes).trim_end() != line {
+            return Err(damaged());
+        }
+        Ok(Header {
+            sum,
+            body_bytes,
+            bytes: line.len() as u64 + 1,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(dir: &Path, bytes: &[u8]) {
+        fs::write(dir.join(MANIFEST), bytes).unwrap();
+    }
+
+    fn example() -> Manifest {
+        let dim = NonZeroUsize::new(4).unwrap();
+        let mut manifest = Manifest::new(dim, Dtype::F32, Some("model \"A\"".into()));
+        manifest.kinds = vec!["observation".into(), "ünusual".into()];
+        manifest.rows = 2;
+        manifest.next_id = 7;
+        for column in Column::ALL {
+            let bytes = column
+                .bytes_of(2, Dtype::F32, dim)
+                .unwrap_or(Some(5))
+                .unwrap();
+            manifest.columns[column as usize].bytes = bytes;
+            manifest.columns[column as usize].sums = vec![u64::MAX - column as u64];
+        }
+        manifest
+    }
+
+    #[test]
+    fn a_manifest_is_read_as_it_was_published() {
+        let dir = tempfile::tempdir().unwrap();
+        example().publish(dir.path()).unwrap();
+        assert_eq!(Manifest::read(dir.path()).unwrap(), example());
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    // B44: sealed with a right checksum, as a broken writer would.
+    #[test]
+    fn a_manifest_that_contradicts_itself_is_damaged() {
+        let dir = tempfile::tempdir().unwrap();
+        let bytes = example().to_bytes();
+        let start = bytes.iter().position(|&b| b == b'\n').unwrap() + 1;
+        let body = String::from_utf8(bytes[start..].to_vec()).unwrap();
+        let edits = [
+            ("\"rows\":2", "\"rows\":4611686018427387904"),
+            ("\"rows\":2", "\"rows\":3"),
+            ("\"rows\":2", "\"rows\":1"),
+            ("\"rows\":2", "\"rows\":-1"),
+            ("\"dim\":4", "\"dim\":0"),
+            ("\"dim\":4", "\"dim\":5"),
+            ("\"dim\":4", "\"dim\":4294967295"),
+            ("\"dim\":4", "\"dim\":18446744073709551615"),
+            ("\"next_id\":7", "\"next_id\":1"),
+            ("\"dtype\":\"f32\"", "\"dtype\":\"f16\""),
+            ("\"dtype\":\"f32\"", "\"dtype\":\"f64\""),
+            ("\"block_bytes\":1048576", "\"block_bytes\":0"),
+            ("[\"observation\",", "[\"\","),
+            ("[\"observation\",", "[\"ünusual\","),
+            ("\"file\":\"id.u64\"", "\"file\":\"../id.u64\""),
+            ("\"file\":\"id.u64\"", "\"file\":\"depth.u32\""),
+            ("\"bytes\":5", "\"bytes\":18446744073709551615"),
+            ("\"bytes\":5", "\"bytes\":1048577"),
+            ("\"sums\":[\"f", "\"sums\":[\"F"),
+            ("\"depth\":", "\"breadth\":"),
+            ("\"kinds\":", "\"extra\":0,\"kinds\":"),
+            ("\"journal_folded\":0,", ""),
+            ("{", ""),
+        ];
+        for (from, to) in edits {
+            assert!(body.contains(from), "{from}");
+            let body = body.replacen(from, to, 1);
+            let header = Header::render(VERSION, xxh3_64(body.as_bytes()), body.len() as u64);
+            write(dir.path(), (header + &body).as_bytes());
+            let read = Manifest::read(dir.path());
+            let damaged = matches!(read, Err(OpenError::ManifestDamaged { .. }));
+            assert!(damaged, "{from} to {to}: {read:?}");
+        }
+        // dim = u32::MAX is refused without rows too, and so is a row count that wraps n * dim.
+        let mut wide = Manifest::new(NonZeroUsize::MIN, Dtype::F32, None);
+        wide.dim = NonZeroUsize::new(u32::MAX as usize).unwrap();
+        write(dir.path(), &wide.to_bytes());
+        let read = Manifest::read(dir.path());
+        assert!(
+            matches!(read, Err(OpenError::ManifestDamaged { .. })),
+            "{read:?}"
+        );
+    }
+
+    #[test]
+    fn a_later_version_is_newer_whatever_follows() {
+        let dir = tempfile::tempdir().unwrap();
+        for rest in ["2 \n", "2 anything at all", "18446744073709551615 x\n{}"] {
+            write(dir.path(), format!("{MAGIC}{rest}").as_bytes());
+            let read = Manifest::read(dir.path());
+            assert!(matches!(read, Err(OpenError::Newer { .. })), "{read:?}");
+        }
+        write(dir.path(), format!("{MAGIC}0 {:016x} 0\n", 0).as_bytes());
+        let read = Manifest::read(dir.path());
+        assert!(
+            matches!(read, Err(OpenError::ManifestDamaged { .. })),
+            "{read:?}"
+        );
+    }
+
+    #[test]
+    fn only_numbered_temporaries_are_swept() {
+        assert!(Manifest::is_temporary("manifest.123.4.tmp"));
+        for other in [
+            "manifest",
+            "manifest.old.tmp",
+            "manifest.1.2",
+            "x.manifest.1.2.tmp",
+        ] {
+            assert!(!Manifest::is_temporary(other), "{other}");
+        }
+    }
+}

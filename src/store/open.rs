@@ -1,0 +1,295 @@
+//! Creating and opening a store.
+
+use super::Store;
+use super::column::{self, Columns, Hold};
+use super::error::{CreateError, Damage, OpenError, Problem, WriteError};
+use super::format::{Column, MAX_DIM};
+use super::kinds::Kinds;
+use super::lock::Lock;
+use super::manifest::{Manifest, sync_directory};
+use super::verify;
+use crate::kernel::Dtype;
+use std::fs::{self, File};
+use std::io;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What a store is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CreateOptions {
+    /// Elements per embedding; at most 2^20.
+    pub dim: NonZeroUsize,
+    /// How embeddings are stored.
+    pub dtype: Dtype,
+    /// The name of the model that makes the embeddings, if it is to be kept.
+    pub model: Option<String>,
+}
+
+/// How a store is opened. The default is for writing, by map, without reading the columns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OpenOptions {
+    /// Take no lock and change no byte.
+    pub read_only: bool,
+    /// Check everything that [`verify`] checks, and refuse a damaged store.
+    pub verify: bool,
+    /// Read the columns into memory instead of mapping them, checking their checksums: nothing that
+    /// happens to the files later can be seen or do harm. A writer reads them again after each append.
+    pub in_memory: bool,
+}
+
+/// How often a reader starts over when a writer replaced the files under it.
+const ATTEMPTS: usize = 100;
+
+impl Store {
+    /// Creates a store and opens it for writing. `path` must not exist, or be an empty directory; the
+    /// directory it lies in must exist.
+    ///
+    /// The store is made under a temporary name beside `path` (`.<name>.<pid>.<n>.tmp`) and renamed, so
+    /// there is a whole store or none.
+    ///
+    /// # Errors
+    /// If something else is there, if `dim` is too large, or if the operating system refuses.
+    pub fn create(path: impl AsRef<Path>, options: &CreateOptions) -> Result<Store, CreateError> {
+        let path = path.as_ref();
+        let dim = options.dim.get();
+        if dim > MAX_DIM {
+            return Err(CreateError::Dim { dim });
+        }
+        let Some(name) = path.file_name() else {
+            return Err(CreateError::NoName { path: path.into() });
+        };
+        let exists = || CreateError::Exists { path: path.into() };
+        match fs::symlink_metadata(path) {
+            Ok(at) if !at.is_dir() => return Err(exists()),
+            Ok(_) => {
+                let mut entries = fs::read_dir(path).map_err(WriteError::io("listing", path))?;
+                if entries.next().is_some() {
+                    return Err(exists());
+                }
+            }
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            Err(e) => return Err(WriteError::io("examining", path)(e).into()),
+        }
+        let parent = match path.parent() {
+            Some(parent) if parent != Path::new("") => parent,
+            _ => Path::new("."),
+        };
+        let temporary = temporary_directory(parent, name)?;
+        let made = fill(&temporary, options).and_then(|(manifest, lock)| {
+            // Replaces an empty directory, and nothing else.
+            fs::rename(&temporary, path).map_err(|e| match e.kind() {
+                io::ErrorKind::DirectoryNotEmpty
+                | io::ErrorKind::NotADirectory
+                | io::ErrorKind::AlreadyExists => exists(),
+                _ => WriteError::io("naming", path)(e).into(),
+            })?;
+            Ok((manifest, lock))
+        });
+        let (manifest, lock) = made.inspect_err(|_| {
+            let _ = fs::remove_dir_all(&temporary);
+        })?;
+        sync_directory(parent)?;
+        let columns = Columns::load(path, &manifest, Hold::Mapped).map_err(WriteError::from)?;
+        Ok(Store {
+            dir: path.to_owned(),
+            manifest,
+            columns,
+            kinds: Kinds::default(),
+            last_access: Vec::new(),
+            touched: false,
+            keys: OnceLock::new(),
+            hold: Hold::Mapped,
+            lock: Some(lock.moved(path)),
+            poisoned: false,
+        })
+    }
+
+    /// Opens a store for writing, by map.
+    ///
+    /// # Errors
+    /// If there is no undamaged store of this format at `path`, or another handle is writing to it.
+    pub fn open(path: impl AsRef<Path>) -> Result<Store, OpenError> {
+        Store::open_with(path, &OpenOptions::default())
+    }
+
+    /// Opens a store for reading, by map. Takes no lock, waits for no writer and changes no byte; what a
+    /// writer commits later is not seen.
+    ///
+    /// # Errors
+    /// If there is no undamaged store of this format at `path`.
+    pub fn open_read_only(path: impl AsRef<Path>) -> Result<Store, OpenError> {
+        let options = OpenOptions {
+            read_only: true,
+            ..OpenOptions::default()
+        };
+        Store::open_with(path, &options)
+    }
+
+    /// Opens a store.
+    ///
+    /// # Errors
+    /// As [`open`](Store::open). With `verify` also if anything is damaged, with `in_memory` also if a
+    /// checksum is wrong.
+    pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Store, OpenError> {
+        let dir = path.as_ref();
+        let hold = match options.in_memory {
+            true => Hold::InMemory,
+            false => Hold::Mapped,
+        };
+        // Before the lock: what is no store gets no lock file either.
+        Manifest::read(dir)?;
+        let lock = match options.read_only {
+            true => None,
+            false => Some(Lock::take(dir)?),
+        };
+        let (manifest, (columns, last_access)) = read_whole(dir, |manifest| {
+            let columns = Columns::load(dir, manifest, hold)?;
+            Ok((columns, load_last_access(dir, manifest)?))
+        })?;
+        if options.verify {
+            let report = verify::check(dir, &manifest);
+            if let Some(first) = report.damages.first() {
+                return Err(OpenError::Damaged {
+                    first: first.clone(),
+                    count: report.damages.len(),
+                });
+            }
+        }
+        if lock.is_some() {
+            sweep(dir, &manifest);
+        }
+        Ok(Store {
+            dir: dir.to_owned(),
+            kinds: Kinds::new(&manifest.kinds),
+            manifest,
+            columns,
+            last_access,
+            touched: false,
+            keys: OnceLock::new(),
+            hold,
+            lock,
+            poisoned: false,
+        })
+    }
+}
+
+/// Reads a manifest and what it names. If a file is gone because a writer has published a new manifest
+/// meanwhile, starts over.
+pub(super) fn read_whole<T>(
+    dir: &Path,
+    read: impl Fn(&Manifest) -> Result<T, Damage>,
+) -> Result<(Manifest, T), OpenError> {
+    let mut manifest = Manifest::read(dir)?;
+    for _ in 1..ATTEMPTS {
+        match read(&manifest) {
+            Ok(whole) => return Ok((manifest, whole)),
+            Err(damage) => {
+                let newer = Manifest::read(dir)?;
+                if newer.sequence == manifest.sequence {
+                    return Err(damage.into());
+                }
+                manifest = newer;
+            }
+        }
+    }
+    let whole = read(&manifest)?;
+    Ok((manifest, whole))
+}
+
+/// Last access is kept in memory and written anew, so its old checksums are checked here.
+fn load_last_access(dir: &Path, manifest: &Manifest) -> Result<Vec<i64>, Damage> {
+    let entry = manifest.column(Column::LastAccess);
+    let bytes = column::load(&dir.join(&entry.file), entry, Hold::InMemory)?;
+    Ok(bytes.view().to_vec())
+}
+
+impl From<Damage> for OpenError {
+    fn from(damage: Damage) -> OpenError {
+        let Damage { path, .. } = damage;
+        match damage.problem {
+            Problem::Missing => OpenError::ColumnMissing { path },
+            Problem::Cut { expected, found } => OpenError::ColumnCut {
+                path,
+                expected,
+                found,
+            },
+            Problem::Unreadable(what) => OpenError::Io {
+                doing: "reading",
+                path,
+                source: io::Error::other(what),
+            },
+            problem => OpenError::Damaged {
+                first: Damage {
+                    path,
+                    offset: damage.offset,
+                    problem,
+                },
+                count: 1,
+            },
+        }
+    }
+}
+
+fn temporary_directory(parent: &Path, name: &std::ffi::OsStr) -> Result<PathBuf, WriteError> {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    loop {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let mut temporary = std::ffi::OsString::from(".");
+        temporary.push(name);
+        temporary.push(format!(".{}.{number}.tmp", std::process::id()));
+        let temporary = parent.join(temporary);
+        match fs::create_dir(&temporary) {
+            Ok(()) => return Ok(temporary),
+            // Left by a process that had our id.
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(e) => return Err(WriteError::io("creating", &temporary)(e)),
+        }
+    }
+}
+
+/// Makes an empty store in an empty directory.
+fn fill(dir: &Path, options: &CreateOptions) -> Result<(Manifest, Lock), CreateError> {
+    let manifest = Manifest::new(options.dim, options.dtype, options.model.clone());
+    let lock = Lock::take(dir).map_err(|e| match e {
+        OpenError::Io {
+            doing,
+            path,
+            source,
+        } => WriteError::Io {
+            doing,
+            path,
+            source,
+        },
+        _ => WriteError::LockLost { path: dir.into() },
+    })?;
+    for entry in &manifest.columns {
+        let path = dir.join(&entry.file);
+        let file = File::create_new(&path).map_err(WriteError::io("creating", &path))?;
+        file.sync_all().map_err(WriteError::io("syncing", &path))?;
+    }
+    manifest.publish(dir)?;
+    Ok((manifest, lock))
+}
+
+/// Removes what a writer that was stopped left behind: manifests half written, and numbered column files
+/// that no manifest names. As well as it goes; the next writer tries again.
+fn sweep(dir: &Path, manifest: &Manifest) {
+    let Ok(entries) = fs::read_dir(dir) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else {
+            continue;
+        };
+        let numbered = Column::ALL.into_iter().any(|column| {
+            matches!(column.sequence_in(manifest.dtype, name), Some(Some(_)))
+                && manifest.column(column).file != name
+        });
+        if numbered || Manifest::is_temporary(name) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}

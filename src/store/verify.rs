@@ -1,0 +1,236 @@
+//! Finding all damage in a store, without stopping at the first.
+
+use super::column::{self, Columns, Hold};
+use super::error::{Damage, OpenError, Problem};
+use super::format::Column;
+use super::manifest::Manifest;
+use super::map::Bytes;
+use super::open::read_whole;
+use crate::kernel::{Dtype, RowProblem, Rows, inv_norms};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry as Slot;
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+/// What [`verify`] found.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct VerifyReport {
+    /// All damage, file by file, then row by row.
+    pub damages: Vec<Damage>,
+    /// Rows the manifest commits.
+    pub rows: usize,
+    /// Rows without a vector.
+    pub without_vector: usize,
+    /// Column files read.
+    pub files: usize,
+    /// Blocks whose checksum was compared.
+    pub blocks: usize,
+    /// Committed bytes in all columns.
+    pub bytes: u64,
+    /// Bytes past the committed ones, which the next append cuts.
+    pub uncommitted_bytes: u64,
+}
+
+impl VerifyReport {
+    /// Whether no damage was found.
+    pub fn is_sound(&self) -> bool {
+        self.damages.is_empty()
+    }
+}
+
+/// Reads every committed byte of the store at `path` and reports all damage: blocks that have not the
+/// checksum they were written with, spans out of order, text that is no UTF-8, kinds out of the table,
+/// evidence that cannot be decoded, inverse norms that are not those of the stored elements, importances
+/// that are not finite, ids out of order, keys that occur twice. Takes no lock and changes no byte.
+///
+/// # Errors
+/// If there is no store, or its manifest is damaged: without it the columns say nothing.
+pub fn verify(path: impl AsRef<Path>) -> Result<VerifyReport, OpenError> {
+    let dir = path.as_ref();
+    // The check itself never fails. A file that a writer removed meanwhile is no damage.
+    let (_, report) = read_whole(dir, |manifest| {
+        let mut report = check(dir, manifest);
+        let gone = |damage: &Damage| damage.problem == Problem::Missing;
+        match report.damages.iter().position(gone) {
+            Some(at) if Manifest::read(dir).is_ok_and(|new| new.sequence != manifest.sequence) => {
+                Err(report.damages.swap_remove(at))
+            }
+            _ => Ok(report),
+        }
+    })?;
+    Ok(report)
+}
+
+/// Checks what `manifest` commits.
+pub(super) fn check(dir: &Path, manifest: &Manifest) -> VerifyReport {
+    let mut report = VerifyReport {
+        rows: manifest.rows as usize,
+        ..VerifyReport::default()
+    };
+    let mut columns = Columns {
+        paths: Vec::new(),
+        bytes: Vec::new(),
+        rows: manifest.rows as usize,
+    };
+    let mut whole = [true; Column::COUNT];
+    for column in Column::ALL {
+        let mut entry = manifest.column(column).clone();
+        let path = dir.join(&entry.file);
+        report.bytes += entry.bytes;
+        let mut loaded = column::load(&path, &entry, Hold::Mapped);
+        if let Err(damage) = loaded {
+            whole[column as usize] = false;
+            // Of a file that was cut, the whole blocks that are left can still be compared.
+            if let Problem::Cut { found, .. } = damage.problem {
+                let block = super::format::BLOCK_BYTES as u64;
+                entry.bytes = found - found % block;
+                entry.sums.truncate((found / block) as usize);
+                loaded = column::load(&path, &entry, Hold::Mapped);
+            } else {
+                loaded = Ok(Bytes::EMPTY);
+                entry.sums.clear();
+            }
+            report.damages.push(damage);
+        }
+        let bytes = loaded.unwrap_or(Bytes::EMPTY);
+        report.files += 1;
+        report.blocks += entry.sums.len();
+        let found = std::fs::metadata(&path).map_or(0, |m| m.len());
+        report.uncommitted_bytes += found.saturating_sub(manifest.column(column).bytes);
+        (report.damages).extend(column::check(&path, &entry.sums, bytes.as_slice()));
+        columns.paths.push(path);
+        columns.bytes.push(bytes);
+    }
+    let whole = |column: Column| whole[column as usize];
+    let damages = &mut report.damages;
+    if whole(Column::Id) {
+        ids(&columns, manifest.next_id, damages);
+    }
+    if whole(Column::Importance) {
+        importance(&columns, damages);
+    }
+    if whole(Column::Kind) {
+        each_row(&columns, damages, |row| {
+            columns.kind(row, manifest.kinds.len())
+        });
+    }
+    if whole(Column::KeyEnds) && whole(Column::KeyBytes) {
+        keys(&columns, damages);
+    }
+    if whole(Column::TextEnds) && whole(Column::TextBytes) {
+        each_row(&columns, damages, |row| columns.text(row));
+    }
+    if whole(Column::PayloadEnds) && whole(Column::PayloadBytes) {
+        each_row(&columns, damages, |row| columns.payload(row));
+    }
+    if whole(Column::EvidenceEnds) && whole(Column::EvidenceBytes) {
+        each_row(&columns, damages, |row| columns.evidence(row));
+    }
+    if whole(Column::InvNorm) {
+        let stored: &[f32] = columns.view(Column::InvNorm);
+        report.without_vector = stored.iter().filter(|&&n| n == 0.0).count();
+        if whole(Column::Embedding) {
+            vectors(&columns, manifest.dim, manifest.dtype, damages);
+        }
+    }
+    report
+}
+
+fn each_row<T>(
+    columns: &Columns,
+    damages: &mut Vec<Damage>,
+    read: impl Fn(usize) -> Result<T, Damage>,
+) {
+    damages.extend((0..columns.rows).filter_map(|row| read(row).err()));
+}
+
+fn ids(columns: &Columns, next_id: u64, damages: &mut Vec<Damage>) {
+    let mut previous = None;
+    for (row, &id) in columns.view::<u64>(Column::Id).iter().enumerate() {
+        if previous >= Some(id) || id >= next_id {
+            let problem = Problem::Id {
+                row,
+                id,
+                previous,
+                next_id,
+            };
+            damages.push(columns.damage(Column::Id, row as u64 * 8, problem));
+        }
+        previous = Some(id);
+    }
+}
+
+fn importance(columns: &Columns, damages: &mut Vec<Damage>) {
+    for (row, &value) in columns.view::<f32>(Column::Importance).iter().enumerate() {
+        if !value.is_finite() {
+            let problem = Problem::Importance { row, value };
+            damages.push(columns.damage(Column::Importance, row as u64 * 4, problem));
+        }
+    }
+}
+
+fn keys(columns: &Columns, damages: &mut Vec<Damage>) {
+    let mut rows = HashMap::new();
+    for row in 0..columns.rows {
+        match columns.key(row) {
+            Err(damage) => damages.push(damage),
+            Ok(None) => {}
+            Ok(Some(key)) => match rows.entry(key) {
+                Slot::Vacant(slot) => {
+                    slot.insert(row);
+                }
+                Slot::Occupied(first) => {
+                    let first = *first.get();
+                    let problem = Problem::DuplicateKey { row, first };
+                    damages.push(columns.damage(Column::KeyEnds, row as u64 * 8, problem));
+                }
+            },
+        }
+    }
+}
+
+fn vectors(columns: &Columns, dim: NonZeroUsize, dtype: Dtype, damages: &mut Vec<Damage>) {
+    let row_bytes = dim.get() * dtype.size_bytes();
+    let stored: &[f32] = columns.view(Column::InvNorm);
+    for (row, &stored) in stored.iter().enumerate() {
+        let at = row * dim.get()..(row + 1) * dim.get();
+        let elements = match dtype {
+            Dtype::F32 => Rows::F32(&columns.view(Column::Embedding)[at]),
+            Dtype::F16 => Rows::F16(&columns.view(Column::Embedding)[at]),
+        };
+        let bytes =
+            &columns.bytes[Column::Embedding as usize].as_slice()[row * row_bytes..][..row_bytes];
+        let mut computed = [0.0];
+        let no_vector = bytes.iter().all(|&b| b == 0);
+        let result = match no_vector {
+            true => Ok(()),
+            false => inv_norms(dim, elements, &mut computed),
+        };
+        match result {
+            Ok(()) => {
+                let computed = computed[0];
+                if stored.to_bits() != computed.to_bits() {
+                    let problem = Problem::InvNorm {
+                        row,
+                        stored,
+                        computed,
+                    };
+                    damages.push(columns.damage(Column::InvNorm, row as u64 * 4, problem));
+                }
+            }
+            Err(error) => {
+                let element = match error.problem {
+                    RowProblem::NonFinite { element, .. } => element,
+                    _ => 0,
+                };
+                let offset = row as u64 * row_bytes as u64 + (element * dtype.size_bytes()) as u64;
+                let problem = Problem::Elements {
+                    row,
+                    problem: error.problem,
+                };
+                damages.push(columns.damage(Column::Embedding, offset, problem));
+            }
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Appending to a column's file, block by block. One buffer is both what is not yet written and what is
+//! not yet summed, so a writer needs no more memory than a block, whatever is appended.
+
+use super::column::check_block;
+use super::error::{Damage, Problem, WriteError};
+use super::format::BLOCK_BYTES;
+use super::manifest::Entry;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use xxhash_rust::xxh3::xxh3_64;
+
+pub(super) struct ColumnWriter {
+    path: PathBuf,
+    /// Before this writer.
+    committed: u64,
+    /// What the column will be: its length, and the checksums of all full blocks (and of the last
+    /// block, before it is opened and after it is finished).
+    entry: Entry,
+    /// From the first byte on.
+    open: Option<Open>,
+}
+
+struct Open {
+    file: File,
+    /// The bytes after the last full block.
+    block: Vec<u8>,
+    /// How many of them are in the file.
+    written: usize,
+}
+
+impl ColumnWriter {
+    pub(super) fn new(dir: &Path, entry: &Entry) -> ColumnWriter {
+        ColumnWriter {
+            path: dir.join(&entry.file),
+            committed: entry.bytes,
+            entry: entry.clone(),
+            open: None,
+        }
+    }
+
+    /// The length with all that was pushed.
+    pub(super) fn bytes(&self) -> u64 {
+        self.entry.bytes
+    }
+
+    /// The length without it.
+    pub(super) fn committed(&self) -> u64 {
+        self.committed
+    }
+
+    pub(super) fn changed(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Opens the file, cuts what no manifest ever named, and takes up the last block after checking it.
+    fn open(&mut self) -> Result<&mut Open, WriteError> {
+        if self.open.is_none() {
+            let path = &self.path;
+            let mut file = (File::options().read(true).write(true).open(path))
+                .map_err(WriteError::io("opening", path))?;
+            let found = (file.metadata())
+                .map_err(WriteError::io("examining", path))?
+                .len();
+            let committed = self.committed;
+            if found < committed {
+                return Err(WriteError::Damaged(Damage {
+                    path: path.clone(),
+                    offset: found,
+                    problem: Problem::Cut {
+                        expected: committed,
+                        found,
+                    },
+                }));
+            }
+            if found > committed {
+                (file.set_len(committed)).map_err(WriteError::io("cutting", path))?;
+            }
+            let partial = (committed % BLOCK_BYTES as u64) as usize;
+            let start = committed - partial as u64;
+            (file.seek(SeekFrom::Start(start))).map_err(WriteError::io("reading", path))?;
+            let mut block = vec![0; partial];
+            file.read_exact(&mut block)
+                .map_err(WriteError::io("reading", path))?;
+            if partial > 0 {
+                let sum = self.entry.sums.last().copied().unwrap_or_default();
+                check_block(path, start, &block, sum)?;
+                self.entry.sums.pop();
+            }
+            self.open = Some(Open {
+                file,
+                block,
+                written: partial,
+            });
+        }
+        Ok(self.open.as_mut().expect("opened above"))
+    }
+
+    pub(super) fn push(&mut self, mut bytes: &[u8]) -> Result<(), WriteError> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.open()?;
+        let ColumnWriter {
+            path, entry, open, ..
+        } = self;
+        let open = open.as_mut().expect("opened above");
+        entry.bytes += bytes.len() as u64;
+        while !bytes.is_empty() {
+            let (now, later) = bytes.split_at(bytes.len().min(BLOCK_BYTES - open.block.len()));
+            open.block.extend_from_slice(now);
+            bytes = later;
+            if open.block.len() == BLOCK_BYTES {
+                open.write(path)?;
+                entry.sums.push(xxh3_64(&open.block));
+                open.block.clear();
+                open.written = 0;
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes that were pushed, read back.
+    pub(super) fn read_back(&mut self, offset: u64, len: usize) -> Result<Vec<u8>, WriteError> {
+        let path = self.path.clone();
+        self.open()?.write(&path)?;
+        let mut bytes = vec![0; len];
+        let mut read = || {
+            let mut file = File::open(&path)?;
+            file.seek(SeekFrom::Start(offset))?;
+            file.read_exact(&mut bytes)
+        };
+        read().map_err(WriteError::io("reading", &path))?;
+        Ok(bytes)
+    }
+
+    /// Writes and syncs the rest. Gives the column's new entry.
+    pub(super) fn finish(&mut self) -> Result<Entry, WriteError> {
+        if let Some(open) = &mut self.open {
+            open.write(&self.path)?;
+            (open.file.sync_all()).map_err(WriteError::io("syncing", &self.path))?;
+            if !open.block.is_empty() {
+                self.entry.sums.push(xxh3_64(&open.block));
+            }
+        }
+        Ok(self.entry.clone())
+    }
+
+    /// Takes back what was pushed, as well as it goes: the next writer would cut it anyway.
+    pub(super) fn roll_back(&mut self) {
+        if let Some(open) = self.open.take() {
+            let _ = open.file.set_len(self.committed);
+        }
+    }
+}
+
+impl Open {
+    fn write(&mut self, path: &Path) -> Result<(), WriteError> {
+        (self.file.write_all(&self.block[self.written..]))
+            .map_err(WriteError::io("writing", path))?;
+        self.written = self.block.len();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn start(dir: &Path) -> Entry {
+        File::create(dir.join("text.bytes")).unwrap();
+        Entry {
+            file: "text.bytes".into(),
+            bytes: 0,
+            sums: vec![],
+        }
+    }
+
+    #[test]
+    fn sums_do_not_depend_on_how_bytes_were_pushed() {
+        let dir = tempfile::tempdir().unwrap();
+        let all: Vec<u8> = (0..2 * BLOCK_BYTES + 17)
+            .map(|i| (i * i >> 7) as u8)
+            .collect();
+        let sums: Vec<u64> = all.chunks(BLOCK_BYTES).map(xxh3_64).collect();
+        let b = BLOCK_BYTES;
+        for cuts in [
+            vec![],
+            vec![1],
+            vec![b - 1, b],
+            vec![b],
+            vec![b, 2 * b],
+            vec![b + 5, 2 * b + 1],
+        ] {
+            let mut entry = start(dir.path());
+            let mut at = 0;
+            for to in cuts.into_iter().chain([all.len()]) {
+                let mut writer = ColumnWriter::new(dir.path(), &entry);
+                for piece in all[at..to].chunks(300_001) {
+                    writer.push(piece).unwrap();
+                }
+                entry = writer.finish().unwrap();
+                at = to;
+            }
+            assert_eq!(entry.sums, sums);
+            assert_eq!(entry.bytes, all.len() as u64);
+            assert_eq!(std::fs::read(dir.path().join("text.bytes")).unwrap(), all);
+        }
+    }
+
+    #[test]
+    fn a_damaged_last_block_is_not_summed_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut writer = ColumnWriter::new(dir.path(), &start(dir.path()));
+        writer.push(b"hello").unwrap();
+        assert_eq!(writer.read_back(1, 3).unwrap(), b"ell");
+        let entry = writer.finish().unwrap();
+        std::fs::write(dir.path().join("text.bytes"), b"hallo").unwrap();
+        let mut writer = ColumnWriter::new(dir.path(), &entry);
+        let pushed = writer.push(b" world");
+        assert!(matches!(pushed, Err(WriteError::Damaged(_))), "{pushed:?}");
+        assert_eq!(
+            std::fs::read(dir.path().join("text.bytes")).unwrap(),
+            b"hallo"
+        );
+    }
+
+    #[test]
+    fn bytes_past_the_commit_are_cut_and_a_short_file_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut writer = ColumnWriter::new(dir.path(), &start(dir.path()));
+        writer.push(b"hello").unwrap();
+        let entry = writer.finish().unwrap();
+        std::fs::write(dir.path().join("text.bytes"), b"hello, garbage").unwrap();
+        let mut writer = ColumnWriter::new(dir.path(), &entry);
+        writer.push(b"!").unwrap();
+        writer.finish().unwrap();
+        assert_eq!(
+            std::fs::read(dir.path().join("text.bytes")).unwrap(),
+            b"hello!"
+        );
+        std::fs::write(dir.path().join("text.bytes"), b"hell").unwrap();
+        let pushed = ColumnWriter::new(dir.path(), &entry).push(b"!");
+        assert!(matches!(pushed, Err(WriteError::Damaged(_))), "{pushed:?}");
+    }
+}
