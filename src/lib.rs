@@ -34,5 +34,7 @@ mod parallel;
 pub mod scoring;
 #[cfg(feature = "store")]
 pub mod store;
+#[cfg(feature = "store")]
+pub mod stream;
 
 pub use parallel::Par;

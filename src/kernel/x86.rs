@@ -8,6 +8,7 @@
 use super::dispatch::Kernel;
 use super::isa::Isa;
 use super::lanes::{Element, LANES, Lanes, RowSet, scan};
+use super::plain_read::fold;
 use super::queries::Queries;
 use half::f16;
 use std::arch::x86_64::*;
@@ -182,4 +183,32 @@ pub(super) fn scan_avx512<E: Element>(
     assert_eq!(kernel.isa(), Isa::Avx512);
     // SAFETY: a `Kernel` of AVX-512 is only made where AVX-512F was detected.
     unsafe { inner(rows, picks, queries, out, stride) }
+}
+
+/// [`fold`] with AVX2.
+///
+/// # Panics
+/// If `kernel` is another one.
+pub(super) fn plain_read_avx2(kernel: Kernel, bytes: &[u8]) -> u64 {
+    #[target_feature(enable = "avx2")]
+    fn inner(bytes: &[u8]) -> u64 {
+        fold(bytes)
+    }
+    assert_eq!(kernel.isa(), Isa::Avx2);
+    // SAFETY: as in `scan_avx2`.
+    unsafe { inner(bytes) }
+}
+
+/// [`fold`] with AVX-512.
+///
+/// # Panics
+/// If `kernel` is another one.
+pub(super) fn plain_read_avx512(kernel: Kernel, bytes: &[u8]) -> u64 {
+    #[target_feature(enable = "avx512f")]
+    fn inner(bytes: &[u8]) -> u64 {
+        fold(bytes)
+    }
+    assert_eq!(kernel.isa(), Isa::Avx512);
+    // SAFETY: as in `scan_avx512`.
+    unsafe { inner(bytes) }
 }

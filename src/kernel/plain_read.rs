@@ -1,0 +1,38 @@
+//! The yardstick: reading memory and nothing else.
+
+use super::dispatch::Kernel;
+use super::isa::Isa;
+
+/// Reads every byte once, in order, with the widest loads of the instruction set, and folds them into
+/// one word. What a ranking takes longer than this on the same bytes, it spends on arithmetic.
+///
+/// ```
+/// use memorank::kernel::{Kernel, plain_read};
+/// assert_ne!(plain_read(Kernel::best(), &[1, 2, 3]), plain_read(Kernel::best(), &[0; 3]));
+/// ```
+pub fn plain_read(kernel: Kernel, bytes: &[u8]) -> u64 {
+    match kernel.isa() {
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2 => super::x86::plain_read_avx2(kernel, bytes),
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512 => super::x86::plain_read_avx512(kernel, bytes),
+        #[cfg(not(target_arch = "x86_64"))]
+        Isa::Avx2 | Isa::Avx512 => fold(bytes),
+        Isa::Scalar | Isa::Portable => fold(bytes),
+    }
+}
+
+/// The loop: 8 independent sums of 64 bytes each, which the compiler turns into loads as wide as the
+/// calling function's target features allow.
+#[inline(always)]
+pub(super) fn fold(bytes: &[u8]) -> u64 {
+    let (turns, rest) = bytes.as_chunks::<512>();
+    let mut sums = [0u64; 64];
+    for turn in turns {
+        for (sum, word) in sums.iter_mut().zip(turn.as_chunks::<8>().0) {
+            *sum ^= u64::from_le_bytes(*word);
+        }
+    }
+    let rest = rest.iter().fold(0, |sum, &byte| sum ^ u64::from(byte));
+    sums.iter().fold(rest, |all, sum| all ^ sum)
+}
