@@ -8,7 +8,7 @@ use super::isa::Isa;
 ///
 /// ```
 /// use memorank::kernel::{Kernel, plain_read};
-/// assert_ne!(plain_read(Kernel::best(), &[1, 2, 3]), plain_read(Kernel::best(), &[0; 3]));
+/// assert_ne!(plain_read(Kernel::best(), &[1, 2]), plain_read(Kernel::best(), &[0; 2]));
 /// ```
 pub fn plain_read(kernel: Kernel, bytes: &[u8]) -> u64 {
     match kernel.isa() {
