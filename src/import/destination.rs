@@ -1,0 +1,102 @@
+//! The new store: built beside its destination, renamed when it is complete.
+
+use super::report::Report;
+use super::{ImportError, Place, Sink, Source};
+use crate::store::NewMemory;
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Nothing may be at `destination`, not even an empty folder.
+pub(super) fn check(destination: &Path) -> Result<(), ImportError> {
+    match fs::symlink_metadata(destination) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(e) => Err(io_error(destination, "", e)),
+        Ok(_) => Err(ImportError::DestinationExists {
+            path: destination.to_owned(),
+        }),
+    }
+}
+
+/// Imports `source` into a new store at `destination`.
+pub(super) fn build(destination: &Path, source: impl Source) -> Result<Report, ImportError> {
+    let temporary = Temporary::beside(destination)?;
+    struct Null;
+    impl Sink for Null {
+        fn push(&mut self, _: &Place, _: &NewMemory<'_>) -> Result<(), ImportError> {
+            Ok(())
+        }
+    }
+    let report = source.feed(&mut Null)?;
+    temporary.publish(destination)?;
+    Ok(report)
+}
+
+/// A folder that is removed when it is dropped, unless it was renamed.
+struct Temporary {
+    path: PathBuf,
+    parent: PathBuf,
+}
+
+impl Temporary {
+    fn beside(destination: &Path) -> Result<Temporary, ImportError> {
+        let Some(name) = destination.file_name() else {
+            let source = io::Error::from(io::ErrorKind::InvalidInput);
+            return Err(io_error(destination, "it names no new folder", source));
+        };
+        let parent = match destination.parent() {
+            Some(parent) if parent != Path::new("") => parent.to_owned(),
+            _ => PathBuf::from("."),
+        };
+        // A killed import of the same process id may have left its folder.
+        for attempt in 0..1000 {
+            let mut hidden = OsString::from(".");
+            hidden.push(name);
+            hidden.push(format!(".import-{}-{attempt}", std::process::id()));
+            let path = parent.join(hidden);
+            match fs::create_dir(&path) {
+                Ok(()) => return Ok(Temporary { path, parent }),
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(e) => {
+                    let remedy = "the folder of the destination must exist and be writable";
+                    return Err(io_error(&parent, remedy, e));
+                }
+            }
+        }
+        let source = io::Error::from(io::ErrorKind::AlreadyExists);
+        let remedy = "remove the folders that killed imports left there (.NAME.import-...)";
+        Err(io_error(&parent, remedy, source))
+    }
+
+    /// Gives the store inside its place, durably.
+    fn publish(self, destination: &Path) -> Result<(), ImportError> {
+        check(destination)?;
+        let failed = |e| io_error(destination, "no store was left there", e);
+        fs::rename(self.path.join(STORE), destination).map_err(failed)?;
+        let synced = fs::File::open(&self.parent).and_then(|parent| parent.sync_all());
+        synced.map_err(|e| {
+            // Not known to be durable: better none. A second failure would add nothing to the first.
+            let _ = fs::remove_dir_all(destination);
+            failed(e)
+        })
+    }
+}
+
+/// The store's own folder inside the temporary one: it is the store that creates it.
+const STORE: &str = "store";
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // The import already has its outcome; what cannot be removed has a name that tells what it is.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+fn io_error(path: &Path, remedy: &'static str, source: io::Error) -> ImportError {
+    ImportError::Io {
+        path: path.to_owned(),
+        remedy,
+        source,
+    }
+}

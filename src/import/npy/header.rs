@@ -1,0 +1,337 @@
+//! The header of a `.npy` file (format versions 1.0, 2.0 and 3.0), for two-dimensional little-endian
+//! matrices of floats.
+//!
+//! Read here and not by one of the crates for it: what they bring along (a parser generator, big
+//! integers, or a whole array library) is many times this file, and a header that lies must be an
+//! error before any size is computed from it.
+
+use std::fmt;
+use std::io::{self, Read};
+
+/// The element type of a `.npy` file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Element {
+    /// `<f2`
+    F16,
+    /// `<f4`
+    F32,
+    /// `<f8`
+    F64,
+}
+
+impl Element {
+    /// Bytes of one element.
+    pub(super) const fn size_bytes(self) -> usize {
+        match self {
+            Element::F16 => 2,
+            Element::F32 => 4,
+            Element::F64 => 8,
+        }
+    }
+
+    /// As numpy writes it: `<f4`.
+    pub(super) const fn descr(self) -> &'static str {
+        match self {
+            Element::F16 => "<f2",
+            Element::F32 => "<f4",
+            Element::F64 => "<f8",
+        }
+    }
+}
+
+/// What a `.npy` file says about itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Header {
+    /// The element type.
+    pub(super) element: Element,
+    /// The number of rows.
+    pub(super) rows: u64,
+    /// Elements per row, not 0.
+    pub(super) dim: u64,
+    /// Where the data begins, from the start of the file.
+    pub(super) offset_bytes: u64,
+    /// How long the data must be.
+    pub(super) data_bytes: u64,
+}
+
+/// Why a file is no `.npy` file that can be imported.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HeaderError {
+    /// The header could not be read.
+    #[error("the header cannot be read: {0}")]
+    Io(#[from] io::Error),
+    /// The first six bytes are not numpy's.
+    #[error("not a .npy file (it begins with {0:02x?})")]
+    Magic([u8; 6]),
+    /// A format version that does not exist yet.
+    #[error("format version {0}.{1} is not known; save it with numpy.save as 1.0, 2.0 or 3.0")]
+    Version(u8, u8),
+    /// The header is longer than any matrix needs.
+    #[error("the header is {0} bytes long; {HEADER_MAX} are the most this reads")]
+    Long(u64),
+    /// The header is not the dictionary it should be.
+    #[error("byte {at}: the header is not numpy's: expected {expected}")]
+    Syntax {
+        /// Offset in the file.
+        at: u64,
+        /// What should stand there.
+        expected: &'static str,
+    },
+    /// An element type that is not taken.
+    #[error(
+        "elements are {0:?}; convert to little-endian floats first, as in a.astype(\"<f4\") (also taken: <f2, <f8)"
+    )]
+    Descr(String),
+    /// Columns are contiguous, rows are not.
+    #[error("the matrix is in Fortran order; save numpy.ascontiguousarray(a)")]
+    FortranOrder,
+    /// Not a matrix of rows.
+    #[error("the shape is {0:?}; it must be two numbers, rows and a dimension above 0")]
+    Shape(Vec<u64>),
+    /// The shape's size does not fit in 64 bits.
+    #[error("{rows} rows of {dim} elements are more than 2^64 bytes")]
+    Size {
+        /// Rows told.
+        rows: u64,
+        /// Elements per row told.
+        dim: u64,
+    },
+    /// The file is longer or shorter than its header says.
+    #[error(
+        "the file is {found} bytes long where its header says {expected} ({rows} rows of {dim} elements); it was cut or added to"
+    )]
+    Length {
+        /// Bytes in the file.
+        found: u64,
+        /// Bytes the header asks for.
+        expected: u64,
+        /// Rows told.
+        rows: u64,
+        /// Elements per row told.
+        dim: u64,
+    },
+}
+
+/// The longest header that is read. numpy itself trusts 10,000 bytes.
+const HEADER_MAX: u64 = 64 * 1024;
+
+const MAGIC: &[u8; 6] = b"\x93NUMPY";
+
+impl Header {
+    /// Reads the header of a file of `file_bytes` bytes, and leaves `file` at the first row.
+    ///
+    /// # Errors
+    /// Anything but a two-dimensional `<f2`, `<f4` or `<f8` matrix in C order that fills its file exactly.
+    pub(super) fn read(file: &mut impl Read, file_bytes: u64) -> Result<Header, HeaderError> {
+        let mut start = [0; 8];
+        file.read_exact(&mut start)?;
+        let [magic @ .., major, minor] = start;
+        if &magic != MAGIC {
+            return Err(HeaderError::Magic(magic));
+        }
+        let (prefix, length) = match (major, minor) {
+            (1, 0) => {
+                let mut length = [0; 2];
+                file.read_exact(&mut length)?;
+                (10, u64::from(u16::from_le_bytes(length)))
+            }
+            (2 | 3, 0) => {
+                let mut length = [0; 4];
+                file.read_exact(&mut length)?;
+                (12, u64::from(u32::from_le_bytes(length)))
+            }
+            _ => return Err(HeaderError::Version(major, minor)),
+        };
+        if length > HEADER_MAX {
+            return Err(HeaderError::Long(length));
+        }
+        let mut text = vec![0; length as usize];
+        file.read_exact(&mut text)?;
+        let (element, rows, dim) = matrix(Dictionary::parse(&text, prefix)?)?;
+        let size = HeaderError::Size { rows, dim };
+        let data_bytes = rows
+            .checked_mul(dim)
+            .and_then(|n| n.checked_mul(element.size_bytes() as u64));
+        let offset_bytes = prefix + length;
+        let ends = data_bytes.and_then(|data| offset_bytes.checked_add(data));
+        let (Some(data_bytes), Some(expected)) = (data_bytes, ends) else {
+            return Err(size);
+        };
+        if expected != file_bytes {
+            return Err(HeaderError::Length {
+                found: file_bytes,
+                expected,
+                rows,
+                dim,
+            });
+        }
+        Ok(Header {
+            element,
+            rows,
+            dim,
+            offset_bytes,
+            data_bytes,
+        })
+    }
+}
+
+fn matrix(dictionary: Dictionary) -> Result<(Element, u64, u64), HeaderError> {
+    let element = match dictionary.descr.as_str() {
+        "<f2" => Element::F16,
+        "<f4" => Element::F32,
+        "<f8" => Element::F64,
+        _ => return Err(HeaderError::Descr(dictionary.descr)),
+    };
+    if dictionary.fortran_order {
+        return Err(HeaderError::FortranOrder);
+    }
+    match dictionary.shape[..] {
+        [rows, dim] if dim > 0 => Ok((element, rows, dim)),
+        _ => Err(HeaderError::Shape(dictionary.shape)),
+    }
+}
+
+/// `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`, in any order.
+struct Dictionary {
+    descr: String,
+    fortran_order: bool,
+    shape: Vec<u64>,
+}
+
+impl Dictionary {
+    fn parse(text: &[u8], offset: u64) -> Result<Dictionary, HeaderError> {
+        let mut at = Cursor {
+            text,
+            at: 0,
+            offset,
+        };
+        let (mut descr, mut fortran_order, mut shape) = (None, None, None);
+        at.expect(b'{', "{")?;
+        while !at.took(b'}') {
+            let key = at.string()?;
+            at.expect(b':', ":")?;
+            let again = match key.as_str() {
+                "descr" => descr.replace(at.descr()?).is_some(),
+                "fortran_order" => fortran_order.replace(at.boolean()?).is_some(),
+                "shape" => shape.replace(at.tuple()?).is_some(),
+                _ => true,
+            };
+            if again {
+                return Err(at.wrong("each of descr, fortran_order and shape once"));
+            }
+            if !at.took(b',') {
+                at.expect(b'}', "} or ,")?;
+                break;
+            }
+        }
+        at.skip_space();
+        if at.at != text.len() {
+            return Err(at.wrong("nothing but spaces after }"));
+        }
+        match (descr, fortran_order, shape) {
+            (Some(descr), Some(fortran_order), Some(shape)) => Ok(Dictionary {
+                descr,
+                fortran_order,
+                shape,
+            }),
+            _ => Err(at.wrong("each of descr, fortran_order and shape once")),
+        }
+    }
+}
+
+struct Cursor<'a> {
+    text: &'a [u8],
+    at: usize,
+    offset: u64,
+}
+
+impl Cursor<'_> {
+    fn wrong(&self, expected: &'static str) -> HeaderError {
+        HeaderError::Syntax {
+            at: self.offset + self.at as u64,
+            expected,
+        }
+    }
+
+    fn run(&mut self, wanted: impl Fn(u8) -> bool) -> &[u8] {
+        let rest = &self.text[self.at..];
+        let end = rest.iter().position(|&b| !wanted(b)).unwrap_or(rest.len());
+        self.at += end;
+        &rest[..end]
+    }
+
+    fn skip_space(&mut self) {
+        self.run(|b| b.is_ascii_whitespace());
+    }
+
+    fn took(&mut self, byte: u8) -> bool {
+        self.skip_space();
+        let took = self.text.get(self.at) == Some(&byte);
+        self.at += usize::from(took);
+        took
+    }
+
+    fn expect(&mut self, byte: u8, expected: &'static str) -> Result<(), HeaderError> {
+        match self.took(byte) {
+            true => Ok(()),
+            false => Err(self.wrong(expected)),
+        }
+    }
+
+    fn string(&mut self) -> Result<String, HeaderError> {
+        let quote = match (self.took(b'\''), self.text.get(self.at)) {
+            (true, _) => b'\'',
+            (false, Some(b'"')) => {
+                self.at += 1;
+                b'"'
+            }
+            (false, _) => return Err(self.wrong("quoted text")),
+        };
+        let text = self.run(|b| b != quote && b != b'\\').to_vec();
+        self.expect(quote, "the end of the quoted text")?;
+        String::from_utf8(text).map_err(|_| self.wrong("UTF-8"))
+    }
+
+    /// A quoted type. A list (a structured type) is given as what it is.
+    fn descr(&mut self) -> Result<String, HeaderError> {
+        if self.took(b'[') {
+            return Err(HeaderError::Descr("a structured type".to_owned()));
+        }
+        self.string()
+    }
+
+    fn boolean(&mut self) -> Result<bool, HeaderError> {
+        self.skip_space();
+        match self.run(|b| b.is_ascii_alphabetic()) {
+            b"True" => Ok(true),
+            b"False" => Ok(false),
+            _ => Err(self.wrong("True or False")),
+        }
+    }
+
+    fn tuple(&mut self) -> Result<Vec<u64>, HeaderError> {
+        let mut numbers = Vec::new();
+        self.expect(b'(', "(")?;
+        while !self.took(b')') {
+            let digits = self.run(|b| b.is_ascii_digit());
+            let number = std::str::from_utf8(digits)
+                .ok()
+                .and_then(|d| d.parse().ok());
+            numbers.push(number.ok_or_else(|| self.wrong("a number of 64 bits"))?);
+            // Python 2 wrote 3L.
+            self.run(|b| b == b'L');
+            if !self.took(b',') {
+                self.expect(b')', ") or ,")?;
+                break;
+            }
+        }
+        Ok(numbers)
+    }
+}
+
+impl fmt::Display for Element {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.descr())
+    }
+}

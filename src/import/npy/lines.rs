@@ -1,0 +1,146 @@
+//! The lines of a `.jsonl` file, and the first of its two readings, which checks that every line is an
+//! object and learns keys and ids, so that evidence may name any line.
+
+use crate::import::{ImportError, Place};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+/// The longest line that is read: 64 MiB.
+const LINE_MAX: u64 = 64 << 20;
+
+/// Lines of a file, numbered from 1.
+#[derive(Debug)]
+pub(super) struct Lines {
+    pub(super) path: PathBuf,
+    file: BufReader<File>,
+    line: Vec<u8>,
+    number: u64,
+}
+
+impl Lines {
+    pub(super) fn open(path: &Path) -> Result<Lines, ImportError> {
+        let file = File::open(path).map_err(|source| ImportError::Io {
+            path: path.to_owned(),
+            remedy: "a .npy file is imported together with a .jsonl file of its memories",
+            source,
+        })?;
+        Ok(Lines {
+            path: path.to_owned(),
+            file: BufReader::with_capacity(1 << 20, file),
+            line: Vec::new(),
+            number: 0,
+        })
+    }
+
+    pub(super) fn place(&self) -> Place {
+        Place {
+            path: self.path.clone(),
+            item: format!("line {}", self.number),
+        }
+    }
+
+    fn wrong(&self, found: impl Into<String>) -> ImportError {
+        ImportError::Line {
+            place: self.place(),
+            found: found.into(),
+        }
+    }
+
+    /// The next line's text, or `None` after the last.
+    pub(super) fn advance(&mut self) -> Result<Option<&[u8]>, ImportError> {
+        self.line.clear();
+        let mut limited = (&mut self.file).take(LINE_MAX);
+        let read = limited.read_until(b'\n', &mut self.line);
+        let length = read.map_err(|source| ImportError::Io {
+            path: self.path.clone(),
+            remedy: "",
+            source,
+        })?;
+        if length == 0 {
+            return Ok(None);
+        }
+        self.number += 1;
+        if self.line.last() == Some(&b'\n') {
+            self.line.pop();
+        } else if length as u64 == LINE_MAX {
+            return Err(self.wrong(format!("longer than {LINE_MAX} bytes")));
+        }
+        if self.line.trim_ascii().is_empty() {
+            return Err(self.wrong("an empty line"));
+        }
+        Ok(Some(&self.line))
+    }
+
+    /// The line as JSON.
+    pub(super) fn parsed<'a, T: Deserialize<'a>>(&'a self) -> Result<T, ImportError> {
+        serde_json::from_slice(&self.line).map_err(|e| self.wrong(e.to_string()))
+    }
+}
+
+/// The keys and ids of all lines.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    pub(super) lines: u64,
+    keys: HashMap<Box<str>, u64>,
+    /// Ids that the file declares as numbers. Without any, a number is a position from 0.
+    ids: HashMap<u64, u64>,
+}
+
+/// The first reading's view of a line.
+#[derive(Deserialize)]
+struct Names<'a> {
+    #[serde(borrow)]
+    key: Option<&'a RawValue>,
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+}
+
+impl Index {
+    pub(super) fn read(path: &Path) -> Result<Index, ImportError> {
+        let mut lines = Lines::open(path)?;
+        let mut index = Index::default();
+        while lines.advance()?.is_some() {
+            let row = index.lines;
+            index.lines += 1;
+            let Names { key, id } = lines.parsed()?;
+            let (key, id) = (key.map(RawValue::get), id.map(RawValue::get));
+            // Other types are refused at the second reading, which knows the fields.
+            let text = [key, id]
+                .into_iter()
+                .flatten()
+                .find(|raw| raw.starts_with('"'));
+            let text = text.and_then(|raw| serde_json::from_str::<Box<str>>(raw).ok());
+            let number = id.and_then(|raw| raw.parse::<u64>().ok());
+            let taken = match (&text, number) {
+                (Some(key), _) if index.keys.contains_key(key) => Some(index.keys[key]),
+                (_, Some(id)) => index.ids.get(&id).copied(),
+                _ => None,
+            };
+            if let Some(first) = taken {
+                return Err(ImportError::DuplicateKey {
+                    place: lines.place(),
+                    key: text.map_or_else(|| number.unwrap_or(0).to_string(), String::from),
+                    first: format!("line {}", first + 1),
+                });
+            }
+            index.keys.extend(text.map(|key| (key, row)));
+            index.ids.extend(number.map(|id| (id, row)));
+        }
+        Ok(index)
+    }
+
+    pub(super) fn by_key(&self, key: &str) -> Option<u64> {
+        self.keys.get(key).copied()
+    }
+
+    pub(super) fn by_id(&self, id: u64) -> Option<u64> {
+        match self.ids.is_empty() {
+            true => (id < self.lines).then_some(id),
+            false => self.ids.get(&id).copied(),
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Vectors: the file of embeddings of a JSON archive, and what a vector must be to be stored.
+
+use super::error::{ImportError, Place, VectorProblem};
+use crate::kernel::{Dtype, RowProblem, Rows, f16, inv_norms};
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use std::collections::HashMap;
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+/// f32 values of one vector, and how many numbers of the file they are not exactly. Empty where the
+/// file holds null or an empty list.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Vector {
+    pub(super) values: Vec<f32>,
+    pub(super) rounded: usize,
+}
+
+/// What became of a vector that can be stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fit {
+    /// All zeros as given: no direction, stored without a vector.
+    Zero,
+    /// Stored, with this many elements rounded by the column type.
+    Stored { rounded: usize },
+}
+
+/// Whether `values` can be a row of a `dtype` column.
+pub(super) fn fit(dtype: Dtype, values: &[f32]) -> Result<Fit, VectorProblem> {
+    if let Some(element) = values.iter().position(|x| !x.is_finite()) {
+        let found = values[element].to_string();
+        return Err(VectorProblem::Element { element, found });
+    }
+    let Some(dim) = NonZeroUsize::new(values.len()).filter(|_| values.iter().any(|&x| x != 0.0))
+    else {
+        return Ok(Fit::Zero);
+    };
+    let mut inverse = [0.0];
+    let (checked, rounded) = match dtype {
+        Dtype::F32 => (inv_norms(dim, Rows::F32(values), &mut inverse), 0),
+        Dtype::F16 => {
+            let stored: Vec<f16> = values.iter().map(|&x| f16::from_f32(x)).collect();
+            if let Some(element) = stored.iter().position(|x| !x.is_finite()) {
+                let value = values[element];
+                return Err(VectorProblem::F16Overflow { element, value });
+            }
+            let rounded = values
+                .iter()
+                .zip(&stored)
+                .filter(|&(&value, stored)| stored.to_f32() != value)
+                .count();
+            (inv_norms(dim, Rows::F16(&stored), &mut inverse), rounded)
+        }
+    };
+    match checked.map_err(|e| e.problem) {
+        Ok(()) => Ok(Fit::Stored { rounded }),
+        Err(RowProblem::Length { length }) => Err(VectorProblem::Length { length }),
+        Err(other) => unreachable!("one row of finite elements: {other:?}"),
+    }
+}
+
+/// The vectors of a JSON archive, by the text they belong to.
+#[derive(Debug, Default)]
+pub(super) struct Embeddings {
+    path: PathBuf,
+    /// Keys in the order of the file.
+    pub(super) keys: Vec<String>,
+    vectors: HashMap<String, Vector>,
+    /// `None` if no entry has elements.
+    pub(super) dim: Option<NonZeroUsize>,
+}
+
+impl Embeddings {
+    /// Reads an object of text -> list of numbers. `owner` names the first memory that uses a text,
+    /// for the error that must name it.
+    pub(super) fn read(
+        path: &Path,
+        owner: impl Fn(&str) -> Option<String>,
+    ) -> Result<Embeddings, ImportError> {
+        let bytes = std::fs::read(path).map_err(|source| ImportError::Io {
+            path: path.to_owned(),
+            remedy: "",
+            source,
+        })?;
+        let place = |key: &str| {
+            let entry = format!("embedding of {:?}", super::report::shortened(key));
+            Place {
+                path: path.to_owned(),
+                item: owner(key).map_or(entry.clone(), |node| format!("{node}, {entry}")),
+            }
+        };
+        let mut entries = Entries::default();
+        let mut json = serde_json::Deserializer::from_slice(&bytes);
+        let read = entries.deserialize(&mut json).and_then(|()| json.end());
+        if let Err(source) = read {
+            return Err(match entries.at {
+                Some((key, element)) => ImportError::Vector {
+                    place: place(&key),
+                    problem: VectorProblem::Element {
+                        element,
+                        found: source.to_string(),
+                    },
+                },
+                None => ImportError::Json {
+                    path: path.to_owned(),
+                    source,
+                },
+            });
+        }
+        let mut first: Option<(&str, NonZeroUsize)> = None;
+        for (key, vector) in &entries.pairs {
+            let Some(dim) = NonZeroUsize::new(vector.values.len()) else {
+                continue;
+            };
+            let (first, expected) = *first.get_or_insert((key, dim));
+            if dim != expected {
+                let problem = VectorProblem::Dimension {
+                    found: dim.get(),
+                    expected: expected.get(),
+                    first: place(first).item,
+                };
+                let place = place(key);
+                return Err(ImportError::Vector { place, problem });
+            }
+        }
+        let dim = first.map(|(_, dim)| dim);
+        let keys = entries.pairs.iter().map(|(key, _)| key.clone()).collect();
+        Ok(Embeddings {
+            path: path.to_owned(),
+            keys,
+            vectors: entries.pairs.into_iter().collect(),
+            dim,
+        })
+    }
+
+    /// The vector of `key`; `None` if it has no entry, or one without elements.
+    pub(super) fn get(&self, key: &str) -> Option<&Vector> {
+        self.vectors.get(key).filter(|v| !v.values.is_empty())
+    }
+
+    /// [`fit`], with an error that names file, memory and text.
+    pub(super) fn fit(
+        &self,
+        dtype: Dtype,
+        item: &str,
+        vector: &Vector,
+    ) -> Result<Fit, ImportError> {
+        fit(dtype, &vector.values).map_err(|problem| ImportError::Vector {
+            place: Place {
+                path: self.path.clone(),
+                item: item.to_owned(),
+            },
+            problem,
+        })
+    }
+}
+
+/// The entries read so far, and the one being read: where an error stands is known from here.
+#[derive(Default)]
+struct Entries {
+    pairs: Vec<(String, Vector)>,
+    at: Option<(String, usize)>,
+}
+
+impl<'de> DeserializeSeed<'de> for &mut Entries {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for &mut Entries {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of text -> list of numbers")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let mut seen = std::collections::HashSet::new();
+        while let Some(key) = map.next_key::<String>()? {
+            if !seen.insert(key.clone()) {
+                let twice = format!("{key:?} occurs twice; one text has one vector");
+                return Err(A::Error::custom(twice));
+            }
+            let (_, element) = self.at.insert((key, 0));
+            let vector = map.next_value_seed(Elements(element))?;
+            self.pairs
+                .extend(self.at.take().map(|(key, _)| (key, vector)));
+        }
+        Ok(())
+    }
+}
+
+/// Reads one vector, counting in the reference.
+struct Elements<'a>(&'a mut usize);
+
+impl<'de> DeserializeSeed<'de> for Elements<'_> {
+    type Value = Vector;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Vector, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Elements<'_> {
+    type Value = Vector;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of numbers, or null")
+    }
+
+    fn visit_unit<E>(self) -> Result<Vector, E> {
+        Ok(Vector::default())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vector, A::Error> {
+        let mut vector = Vector::default();
+        while let Some(wide) = seq.next_element::<f64>()? {
+            let narrow = wide as f32;
+            if !narrow.is_finite() {
+                return Err(A::Error::custom(format!("{wide:e} is beyond f32")));
+            }
+            vector.rounded += usize::from(f64::from(narrow) != wide);
+            vector.values.push(narrow);
+            *self.0 += 1;
+        }
+        Ok(vector)
+    }
+}
