@@ -125,3 +125,56 @@ pub fn format_us(us: i64) -> String {
             },
         )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn leap_days_and_ranges() {
+        assert!(parse_reverie_us("2024-02-29 23:59:59").is_ok());
+        for bad in [
+            "2023-02-29 00:00:00",
+            "2023-13-01 00:00:00",
+            "2023-00-01 00:00:00",
+            "2023-01-01 24:00:00",
+            "2023-01-01 00:00:60",
+            "2023-1-01 00:00:000",
+            "+023-01-01 00:00:00",
+            "2023-01-01T00:00:00",
+            "2023-01-01 00:00:00 ",
+            "२०२३-01-01 00:00:00",
+            "",
+        ] {
+            assert!(parse_reverie_us(bad).is_err(), "{bad}");
+        }
+        // A leap second is cut to the last microsecond before it, and told.
+        let (us, exact) = parse_rfc3339("2016-12-31T23:59:60Z").unwrap();
+        assert_eq!(format_us(us), "2016-12-31T23:59:59.999999Z");
+        assert!(!exact);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_formatted_parses_back(us in any::<i64>()) {
+            let text = format_us(us);
+            match text.parse::<i64>() {
+                Ok(number) => prop_assert_eq!(number, us),
+                Err(_) => prop_assert_eq!(parse_rfc3339(&text), Ok((us, true))),
+            }
+        }
+
+        #[test]
+        fn moments_of_ten_thousand_years_parse_back(
+            us in -62_167_219_200_000_000i64..253_402_300_800_000_000
+        ) {
+            prop_assert_eq!(parse_rfc3339(&format_us(us)), Ok((us, true)));
+        }
+
+        #[test]
+        fn any_text_is_a_moment_or_an_error(text in "\\PC{0,30}") {
+            let _ = (parse_rfc3339(&text), parse_reverie_us(&text));
+        }
+    }
+}

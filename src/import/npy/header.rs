@@ -335,3 +335,70 @@ impl fmt::Display for Element {
         f.write_str(self.descr())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn file(major: u8, text: &[u8], data: usize) -> Vec<u8> {
+        let mut file = [&MAGIC[..], &[major, 0]].concat();
+        match major {
+            1 => file.extend((text.len() as u16).to_le_bytes()),
+            _ => file.extend((text.len() as u32).to_le_bytes()),
+        }
+        file.extend(text);
+        file.resize(file.len() + data, 0);
+        file
+    }
+
+    fn read(file: &[u8]) -> Result<Header, HeaderError> {
+        Header::read(&mut &file[..], file.len() as u64)
+    }
+
+    #[test]
+    fn all_versions_and_elements() {
+        for major in [1, 2, 3] {
+            for element in [Element::F16, Element::F32, Element::F64] {
+                let text = format!(
+                    "{{'descr': '{element}', 'fortran_order': False, 'shape': (3, 5), }}   \n"
+                );
+                let data = 15 * element.size_bytes();
+                let header = read(&file(major, text.as_bytes(), data)).unwrap();
+                assert_eq!((header.element, header.rows, header.dim), (element, 3, 5));
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn random_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            let _ = read(&bytes);
+        }
+
+        #[test]
+        fn random_headers_never_panic(
+            major in 0u8..5,
+            text in "[{}(),:'\"\\\\\\[\\]0-9LTFaelrus descr<f4shape_fortran_order]{0,80}",
+        ) {
+            let _ = read(&file(major, text.as_bytes(), 8));
+        }
+
+        #[test]
+        fn changed_headers_are_read_as_they_are_or_refused(
+            at in 0usize..80,
+            byte in any::<u8>(),
+            rows in any::<u64>(),
+            dim in any::<u64>(),
+        ) {
+            let text = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {dim}), }}");
+            let mut bytes = file(1, text.as_bytes(), 0);
+            let last = bytes.len() - 1;
+            bytes[at.min(last)] = byte;
+            if let Ok(header) = read(&bytes) {
+                let size = header.element.size_bytes() as u128;
+                prop_assert_eq!(u128::from(header.rows) * u128::from(header.dim) * size, 0);
+            }
+        }
+    }
+}

@@ -1,0 +1,472 @@
+//! A matrix with its lines.
+
+#![cfg(feature = "import")]
+
+mod import_common;
+
+use import_common::{Folder, affected, data, f32_npy, names, npy_bytes, npy_with_header};
+use memorank::import::{HeaderError, ImportError, NoticeKind as N, Options, Report, TimeUnit};
+use memorank::kernel::{Dtype, f16};
+
+const LINE: &str = r#"{"created": "2023-02-13T00:00:00Z", "last_access": "2023-02-13T00:00:00Z", "importance": 3}"#;
+
+fn line(fields: &str) -> String {
+    format!("{}, {fields}}}", &LINE[..LINE.len() - 1])
+}
+
+/// As many rows of [1, 2] as there are lines.
+fn lines(lines: &[&str]) -> Folder {
+    let folder = Folder::new();
+    folder.write("m.npy", f32_npy(2, &[1.0, 2.0].repeat(lines.len())));
+    folder.write("m.jsonl", lines.join("\n"));
+    folder
+}
+
+fn import(all: &[&str]) -> Report {
+    lines(all).npy(&Options::default()).unwrap()
+}
+
+fn refused(all: &[&str]) -> String {
+    lines(all).npy(&Options::default()).unwrap_err().to_string()
+}
+
+fn matrix(npy: impl AsRef<[u8]>, rows: usize, options: &Options) -> Result<Report, ImportError> {
+    let folder = Folder::new();
+    folder.write("m.npy", npy);
+    folder.write("m.jsonl", format!("{LINE}\n").repeat(rows));
+    folder.npy(options)
+}
+
+#[test]
+fn shared_conversations() {
+    let Some(data) = data() else { return };
+    let from = data.join("data/locomo/conv-26");
+    let to = Folder::new();
+    let (npy, jsonl) = (from.join("memories.npy"), from.join("memories.jsonl"));
+    let report = memorank::import::npy(&npy, &jsonl, &to.store(), &Options::default()).unwrap();
+    assert_eq!(
+        (report.memories, report.with_vector, report.dim),
+        (419, 419, 384)
+    );
+    assert_eq!(names(&report), ["importance-absent", "unknown-field"]);
+    assert_eq!(report.notice(N::ImportanceAbsent).unwrap().count, 419);
+    assert_eq!(report.notice(N::UnknownField).unwrap().count, 2 * 419);
+    let wrong = from.join("questions.npy");
+    let to = Folder::new();
+    let error = memorank::import::npy(&wrong, &jsonl, &to.store(), &Options::default());
+    let error = error.unwrap_err().to_string();
+    assert!(
+        error.contains("199 rows") && error.contains("419 lines"),
+        "{error}"
+    );
+}
+
+#[test]
+fn the_column_type_follows_the_file() {
+    let import = |npy: &[u8], dtype| {
+        let options = Options {
+            dtype,
+            ..Options::default()
+        };
+        matrix(npy, 1, &options).unwrap()
+    };
+    let half: Vec<u8> = [1.5, -2.0]
+        .iter()
+        .flat_map(|&x| f16::from_f32(x).to_le_bytes())
+        .collect();
+    let half = npy_bytes("<f2", 1, 2, &half);
+    let report = import(&half, None);
+    assert_eq!(
+        (report.dtype, report.dtype_reason.as_str()),
+        (Dtype::F16, "the file holds <f2")
+    );
+    assert_eq!(import(&half, Some(Dtype::F32)).dtype, Dtype::F32);
+    let single = f32_npy(2, &[0.1, 1.0]);
+    assert_eq!(import(&single, None).dtype, Dtype::F32);
+    let report = import(&single, Some(Dtype::F16));
+    assert_eq!(
+        affected(&report, N::ValuesRounded),
+        ["line 1: 1 of 2 elements to f16"]
+    );
+    let double: Vec<u8> = [0.1f64, 1.0].iter().flat_map(|x| x.to_le_bytes()).collect();
+    let report = import(&npy_bytes("<f8", 1, 2, &double), None);
+    assert_eq!(report.dtype, Dtype::F32);
+    assert_eq!(
+        affected(&report, N::ValuesRounded),
+        ["line 1: 1 of 2 elements to f32"]
+    );
+}
+
+#[test]
+fn rows_that_cannot_be_stored_name_row_and_element() {
+    let error = |values: &[f32], dtype| {
+        let options = Options {
+            dtype,
+            ..Options::default()
+        };
+        let rows = values.len() / 2;
+        matrix(f32_npy(2, values), rows, &options)
+            .unwrap_err()
+            .to_string()
+    };
+    for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+        let error = error(&[1.0, 2.0, 1.0, bad], None);
+        assert!(error.contains("m.npy, row 1: element 1: "), "{error}");
+    }
+    for bad in [70_000.0, 65_520.0] {
+        let error = error(&[1.0, 2.0, bad, 1.0], Some(Dtype::F16));
+        assert!(
+            error.contains(&format!("m.npy, row 1: element 0 is {bad}")),
+            "{error}"
+        );
+    }
+    let options = Options {
+        dtype: Some(Dtype::F16),
+        ..Options::default()
+    };
+    matrix(f32_npy(2, &[65_519.9, 1.0]), 1, &options).unwrap();
+    let error = error(&[1e-30, 0.0], None);
+    assert!(error.contains("row 0: length 1.0000), "{error}");
+    let wide: Vec<u8> = [1.0, 1e39f64]
+        .iter()
+        .flat_map(|x| x.to_le_bytes())
+        .collect();
+    let error = matrix(npy_bytes("<f8", 1, 2, &wide), 1, &Options::default()).unwrap_err();
+    assert!(
+        error.to_string().contains("row 0: element 1: 1e39"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_row_of_zeros_is_a_memory_without_a_vector() {
+    let report = matrix(f32_npy(2, &[1.0, 2.0, 0.0, -0.0]), 2, &Options::default()).unwrap();
+    assert_eq!((report.with_vector, report.without_vector), (1, 1));
+    assert_eq!(affected(&report, N::VectorZero), ["line 2"]);
+    let report = matrix(f32_npy(2, &[]), 0, &Options::default()).unwrap();
+    assert_eq!((report.memories, report.first_created), (0, None));
+}
+
+#[test]
+fn headers_that_lie_are_refused_before_anything_is_allocated() {
+    let refused = |npy: Vec<u8>| match matrix(npy, 0, &Options::default()).unwrap_err() {
+        ImportError::Npy { source, .. } => source,
+        other => panic!("{other:?}"),
+    };
+    let header = |shape: &str| {
+        let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}");
+        npy_with_header(&header, &[])
+    };
+    assert!(matches!(
+        refused(b"\x89PNG\r\n\x1a\n".to_vec()),
+        HeaderError::Magic(_)
+    ));
+    assert!(matches!(refused(Vec::new()), HeaderError::Io(_)));
+    assert!(matches!(
+        refused(b"\x93NUMPY\x04\x00".to_vec()),
+        HeaderError::Version(4, 0)
+    ));
+    let long = b"\x93NUMPY\x02\x00\xff\xff\xff\xff".to_vec();
+    assert!(matches!(refused(long), HeaderError::Long(0xffff_ffff)));
+    assert!(matches!(
+        refused(b"\x93NUMPY\x01\x00\xff\x00{".to_vec()),
+        HeaderError::Io(_)
+    ));
+    for shape in ["(3,)", "()", "(1, 2, 3)", "(4, 0)"] {
+        assert!(
+            matches!(refused(header(shape)), HeaderError::Shape(_)),
+            "{shape}"
+        );
+    }
+    for shape in [
+        "(4611686018427387904, 4)",
+        "(18446744073709551615, 18446744073709551615)",
+    ] {
+        assert!(
+            matches!(refused(header(shape)), HeaderError::Size { .. }),
+            "{shape}"
+        );
+    }
+    for shape in [
+        "(18446744073709551616, 2)",
+        "(-1, 2)",
+        "3",
+        "(1 2)",
+        "(1, 2",
+    ] {
+        assert!(
+            matches!(refused(header(shape)), HeaderError::Syntax { .. }),
+            "{shape}"
+        );
+    }
+    for shape in ["(1, 2)", "(1099511627776, 2)"] {
+        assert!(
+            matches!(refused(header(shape)), HeaderError::Length { .. }),
+            "{shape}"
+        );
+    }
+    for descr in [">f4", "|O", "<i4", "<f16", "<c8"] {
+        let error = refused(npy_bytes(descr, 0, 2, &[]));
+        assert!(matches!(error, HeaderError::Descr(_)), "{descr}");
+    }
+    let fortran = "{'descr': '<f4', 'fortran_order': True, 'shape': (0, 2), }";
+    assert!(matches!(
+        refused(npy_with_header(fortran, &[])),
+        HeaderError::FortranOrder
+    ));
+    for wrong in [
+        "{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (0, 2), }",
+        "{'descr': '<f4', 'shape': (0, 2), }",
+        "{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (0, 2), }",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (0, 2), 'x': 1}",
+        "{'descr': '<f4', 'fortran_order': no, 'shape': (0, 2)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (0, 2)} + 1",
+        "__import__('os')",
+    ] {
+        refused(npy_with_header(wrong, &[]));
+    }
+    // A real file that was cut, and one with something behind it.
+    let whole = f32_npy(2, &[1.0, 2.0]);
+    assert!(matches!(
+        refused(whole[..whole.len() - 1].to_vec()),
+        HeaderError::Length { .. }
+    ));
+    assert!(matches!(
+        refused([&whole[..], b"\0"].concat()),
+        HeaderError::Length { .. }
+    ));
+    // Double quotes, another order, no trailing comma, Python 2's long: all fine.
+    let other = "{\"shape\": (0L, 2), 'fortran_order':False,'descr' : '<f2'}";
+    matrix(npy_with_header(other, &[]), 0, &Options::default()).unwrap();
+}
+
+#[test]
+fn one_line_per_row() {
+    let folder = lines(&[LINE, LINE]);
+    folder.write("m.jsonl", LINE);
+    let error = folder.npy(&Options::default()).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            ImportError::Counts {
+                rows: 2,
+                lines: 1,
+                ..
+            }
+        ),
+        "{error:?}"
+    );
+    for (second, told) in [
+        ("", "line 2: an empty line"),
+        ("[]", "line 2"),
+        ("3", "line 2"),
+        ("{\"created\": ", "line 2: EOF"),
+        (&format!("{LINE} {LINE}"), "line 2: trailing characters"),
+        (
+            &line("\"text\": \"a\", \"text\": \"b\""),
+            "\"text\" occurs twice",
+        ),
+        ("\u{feff}{}", "line 2: expected value"),
+    ] {
+        let error = refused(&[LINE, second, LINE]);
+        assert!(error.contains(told), "{error}");
+    }
+    // Windows line ends, and a last line end or none.
+    let folder = lines(&[LINE, LINE]);
+    folder.write("m.jsonl", format!("{LINE}\r\n{LINE}\r\n"));
+    assert_eq!(folder.npy(&Options::default()).unwrap().memories, 2);
+}
+
+#[test]
+fn times_say_their_zone_or_their_unit() {
+    let created = |time: &str, unit| {
+        let folder = lines(&[&format!("{{\"created\": {time}, \"importance\": 1}}")]);
+        folder.npy(&Options {
+            time_unit: unit,
+            ..Options::default()
+        })
+    };
+    let at = |time, unit| created(time, unit).unwrap().first_created.unwrap();
+    let utc = at("\"2023-02-12T15:00:00Z\"", None);
+    assert_eq!(at("\"2023-02-13T00:00:00+09:00\"", None), utc);
+    assert_eq!(at("\"2023-02-12 15:00:00+00:00\"", None), utc);
+    // A clock that was put forward or back: the moments stay an hour apart.
+    let hour = 3_600_000_000;
+    assert_eq!(
+        at("\"2023-03-26T03:30:00+02:00\"", None) - at("\"2023-03-26T01:30:00+01:00\"", None),
+        hour
+    );
+    let seconds = 1_758_344_479_000_000;
+    assert_eq!(at("1758344479", Some(TimeUnit::Seconds)), seconds);
+    assert_eq!(
+        at("1758344479.5", Some(TimeUnit::Seconds)),
+        seconds + 500_000
+    );
+    assert_eq!(at("1758344479000", Some(TimeUnit::Milliseconds)), seconds);
+    assert_eq!(
+        at("1758344479000000", Some(TimeUnit::Microseconds)),
+        seconds
+    );
+
+    for (time, told) in [
+        ("\"2023-02-12T15:00:00\"", "write date, time and zone"),
+        ("\"2023-02-12\"", "write date, time and zone"),
+        ("\"soon\"", "write date, time and zone"),
+        ("\"2023-02-30T00:00:00Z\"", "write date, time and zone"),
+        ("\"2023-02-12_15:00:00Z\"", "write date, time and zone"),
+        ("\"\"", "write date, time and zone"),
+        ("1758344479", "declare their unit"),
+        ("1758344479.5", "declare their unit"),
+        ("true", "RFC 3339"),
+        ("[]", "RFC 3339"),
+        ("null", "is absent"),
+    ] {
+        let error = created(time, None).unwrap_err().to_string();
+        assert!(
+            error.contains("m.jsonl, line 1: `created`") && error.contains(told),
+            "{error}"
+        );
+    }
+    for (time, unit) in [
+        ("1758344479", TimeUnit::Milliseconds),
+        ("1758344479000", TimeUnit::Seconds),
+    ] {
+        let report = created(time, Some(unit)).unwrap();
+        assert_eq!(
+            report.notice(N::TimeSuspicious).unwrap().count,
+            1,
+            "{report}"
+        );
+    }
+    for time in ["1758344479000000", "1e300", "-1e300"] {
+        let error = created(time, Some(TimeUnit::Seconds))
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("is the declared unit right?"), "{error}");
+    }
+    let report = created("-1", Some(TimeUnit::Seconds)).unwrap();
+    let told = ["importance-absent", "time-before-1970", "time-suspicious"];
+    assert_eq!(names(&report)[1..], told[1..], "{report}");
+    let report = created("\"2023-02-12T15:00:00.1234567Z\"", None).unwrap();
+    assert_eq!(report.notice(N::TimeRounded).unwrap().count, 1);
+    assert_eq!(report.first_created, Some(utc + 123_456));
+    let report = created("\"2023-02-12T15:00:00.123456000Z\"", None).unwrap();
+    assert_eq!(report.notice(N::TimeRounded), None);
+}
+
+#[test]
+fn evidence_by_key_by_id_and_by_position() {
+    let report = import(&[
+        &line(r#""key": "a""#),
+        &line(
+            r#""key": "b", "kind": "reflection", "evidence": ["a", 0, "c", "b", 99, "zz", {"missing": "a"}]"#,
+        ),
+        &line(r#""id": "c", "kind": "reflection", "evidence": [1]"#),
+        &line(r#""evidence": "a""#),
+        &line(r#""evidence": null"#),
+        &line(r#""evidence": []"#),
+    ]);
+    assert_eq!(affected(&report, N::EvidenceDuplicate), ["b: 0"]);
+    assert_eq!(affected(&report, N::EvidenceForward), ["b: c"]);
+    assert_eq!(affected(&report, N::EvidenceSelf), ["b: b"]);
+    assert_eq!(
+        affected(&report, N::EvidenceDangling),
+        ["b: 99", "b: zz", "b: a"]
+    );
+    assert_eq!(affected(&report, N::EvidenceString), ["line 4: a"]);
+    assert_eq!(affected(&report, N::EvidenceNull), ["line 5"]);
+
+    let report = import(&[
+        &line(r#""id": 0"#),
+        &line(r#""id": 5, "evidence": [0]"#),
+        &line(r#""id": 7, "evidence": [5, 1]"#),
+    ]);
+    assert_eq!(
+        affected(&report, N::IdRenumbered),
+        ["line 2: 5 becomes 1", "line 3: 7 becomes 2"]
+    );
+    assert_eq!(affected(&report, N::EvidenceDangling), ["line 3: 1"]);
+
+    for again in [r#""key": "a""#, r#""id": "a""#] {
+        let error = refused(&[&line(r#""key": "a""#), LINE, &line(again)]);
+        assert!(
+            error.contains("line 3") && error.contains("\"a\" was already used by line 1"),
+            "{error}"
+        );
+    }
+    let error = refused(&[&line("\"id\": 4"), &line("\"id\": 4")]);
+    assert!(
+        error.contains("\"4\" was already used by line 1"),
+        "{error}"
+    );
+}
+
+#[test]
+fn depth_as_given_else_by_evidence() {
+    let report = import(&[
+        LINE,
+        &line(r#""kind": "reflection", "evidence": [0]"#),
+        &line(r#""kind": "reflection", "evidence": [1], "depth": 2"#),
+        &line(r#""kind": "reflection", "evidence": [2], "depth": 9"#),
+        &line(r#""kind": "plan", "depth": 0"#),
+    ]);
+    let told = ["line 4: 9 in the file and stored, 3 by its evidence"];
+    assert_eq!(affected(&report, N::DepthDiffers), told);
+    assert_eq!(report.kinds["reflection"], 3);
+}
+
+#[test]
+fn defaults_are_told_and_wrong_types_name_the_line() {
+    let report = import(&[
+        r#"{"created": "2023-02-13T00:00:00Z", "key": null, "expiry": null, "text": null}"#,
+    ]);
+    assert_eq!(names(&report), ["last-access-absent", "importance-absent"]);
+    assert_eq!(report.kinds["observation"], 1);
+    let report = import(&[&line(r#""last_accessed": 3, "mood": {}, "payload": 1"#)]);
+    let unknown = ["line 1: last_accessed", "line 1: mood"];
+    assert_eq!(affected(&report, N::UnknownField), unknown);
+    for (field, value) in [
+        ("key", "3"),
+        ("id", "-1"),
+        ("id", "[]"),
+        ("kind", "3"),
+        ("text", "[]"),
+        ("last_accessed", "{}"),
+        ("expiry", "3"),
+        ("importance", "\"8/10\""),
+        ("importance", "1e39"),
+        ("importance", "1e400"),
+        ("evidence", "7"),
+        ("evidence", "[null]"),
+        ("evidence", "[-1]"),
+        ("evidence", "[{\"missing\": \"a\", \"x\": 1}]"),
+        ("depth", "-1"),
+        ("depth", "4294967296"),
+        ("payload_hex", "\"abc\""),
+        ("payload_hex", "\"zz\""),
+        ("payload_hex", "3"),
+    ] {
+        let fields = format!("{{\"created\": \"2023-02-13T00:00:00Z\", \"{field}\": {value}}}");
+        let error = refused(&[LINE, &fields]);
+        assert!(
+            error.contains(&format!("m.jsonl, line 2: `{field}`")),
+            "{error}"
+        );
+    }
+    let error = refused(&[&line(r#""payload_hex": "00", "payload": 1"#)]);
+    assert!(error.contains("beside it"), "{error}");
+}
+
+#[test]
+fn missing_files_are_named() {
+    let folder = lines(&[LINE]);
+    std::fs::remove_file(folder.source().join("m.jsonl")).unwrap();
+    let error = folder.npy(&Options::default()).unwrap_err().to_string();
+    assert!(
+        error.contains("m.jsonl") && error.contains("together with"),
+        "{error}"
+    );
+    std::fs::remove_file(folder.source().join("m.npy")).unwrap();
+    let error = folder.npy(&Options::default()).unwrap_err().to_string();
+    assert!(error.contains("m.npy"), "{error}");
+}
