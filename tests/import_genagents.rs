@@ -4,9 +4,10 @@
 
 mod import_common;
 
-use import_common::{Folder, affected, data, names};
+use import_common::{Folder, affected, data, names, open};
 use memorank::import::{EvidenceForm, ImportError, NoticeKind as N, Options, Report};
 use memorank::kernel::Dtype;
+use memorank::store::{Kind, Reference};
 use serde_json::{Value, json};
 
 fn node(id: u64, change: Value) -> Value {
@@ -149,4 +150,34 @@ fn wrong_fields_name_the_node() {
         .genagents(&Options::default())
         .unwrap_err();
     assert!(matches!(error, ImportError::Json { .. }), "{error:?}");
+}
+
+#[test]
+fn what_is_stored() {
+    let folder = archive(&[
+        node(4, json!({})),
+        node(
+            9,
+            json!({"node_type": "reflection", "pointer_id": [9, 4, 3], "b": 1, "a": [2]}),
+        ),
+    ]);
+    folder.genagents(&Options::default()).unwrap();
+    let store = open(&folder);
+    let hour = 3_600_000_000;
+    let first = store.memory(0).unwrap();
+    assert_eq!(
+        (first.key, first.text, first.importance),
+        (Some("4"), "c", 85.0)
+    );
+    assert_eq!((first.created, first.last_access), (hour, 2 * hour));
+    assert_eq!((first.kind, first.payload), (&Kind::OBSERVATION, &b""[..]));
+    assert_eq!(store.embedding(0), Some(vec![0.5, 1.0]));
+    let second = store.memory(1).unwrap();
+    let missing = Reference::Missing("3".to_owned());
+    assert_eq!(
+        second.evidence,
+        [Reference::Id(1), Reference::Id(0), missing]
+    );
+    assert_eq!((second.kind, second.depth), (&Kind::REFLECTION, 1));
+    assert_eq!(second.payload, br#"{"a":[2],"b":1}"#);
 }

@@ -4,9 +4,10 @@
 
 mod import_common;
 
-use import_common::{Folder, affected, data, f32_npy, names, npy_bytes, npy_with_header};
+use import_common::{Folder, affected, data, f32_npy, names, npy_bytes, npy_with_header, open};
 use memorank::import::{HeaderError, ImportError, NoticeKind as N, Options, Report, TimeUnit};
 use memorank::kernel::{Dtype, f16};
+use memorank::store::Reference;
 
 const LINE: &str = r#"{"created": "2023-02-13T00:00:00Z", "last_access": "2023-02-13T00:00:00Z", "importance": 3}"#;
 
@@ -126,7 +127,7 @@ fn rows_that_cannot_be_stored_name_row_and_element() {
     };
     matrix(f32_npy(2, &[65_519.9, 1.0]), 1, &options).unwrap();
     let error = error(&[1e-30, 0.0], None);
-    assert!(error.contains("row 0: length 1.0000), "{error}");
+    assert!(error.contains("row 0: length 1.0000"), "{error}");
     let wide: Vec<u8> = [1.0, 1e39f64]
         .iter()
         .flat_map(|x| x.to_le_bytes())
@@ -469,4 +470,62 @@ fn missing_files_are_named() {
     std::fs::remove_file(folder.source().join("m.npy")).unwrap();
     let error = folder.npy(&Options::default()).unwrap_err().to_string();
     assert!(error.contains("m.npy"), "{error}");
+}
+
+#[test]
+fn what_is_stored() {
+    let folder = Folder::new();
+    folder.write(
+        "m.npy",
+        f32_npy(2, &[1.0, 2.0, 0.0, 0.0, 0.1, 3.0, 4.0, 5.0]),
+    );
+    let all = [
+        &line(
+            r#""key": "a", "text": "\u00e9", "expiry": "2023-03-13T00:00:00Z", "payload": {"b":1, "a":[]}"#,
+        ),
+        &line(r#""id": "b", "kind": "plan", "payload_hex": "00fF""#),
+        r#"{"created": "2023-02-13T00:00:00Z", "last_accessed": "2023-02-14T00:00:00Z", "importance": null, "z": 1, "b": {}, "payload": "p"}"#,
+        &line(r#""kind": "reflection", "evidence": ["b", 0, "zz", {"missing": "a"}, 7]"#),
+    ];
+    folder.write("m.jsonl", all.join("\n"));
+    folder.npy(&Options::default()).unwrap();
+    let store = open(&folder);
+    let day = 86_400_000_000;
+    let memories: Vec<_> = (0..4).map(|row| store.memory(row).unwrap()).collect();
+    assert_eq!((memories[0].key, memories[0].text), (Some("a"), "é"));
+    assert_eq!(memories[0].expiry, Some(memories[0].created + 28 * day));
+    assert_eq!(memories[0].payload, br#"{"b":1, "a":[]}"#);
+    assert_eq!(
+        (memories[1].key, memories[1].has_embedding),
+        (Some("b"), false)
+    );
+    assert_eq!(
+        (memories[1].kind.as_str(), memories[1].payload),
+        ("plan", &[0, 255][..])
+    );
+    assert_eq!(memories[2].last_access, memories[2].created + day);
+    assert_eq!((memories[2].key, memories[2].importance), (None, 1.0));
+    assert_eq!(memories[2].payload, br#"{"b":{},"z":1,"payload":"p"}"#);
+    assert_eq!(store.embedding(2), Some(vec![0.1, 3.0]));
+    let missing = |text: &str| Reference::Missing(text.to_owned());
+    let evidence = [
+        Reference::Id(1),
+        Reference::Id(0),
+        missing("zz"),
+        missing("a"),
+        missing("7"),
+    ];
+    assert_eq!(memories[3].evidence, evidence);
+    assert_eq!(memories[3].depth, 1);
+}
+
+#[test]
+fn a_bad_last_row_leaves_nothing() {
+    let mut values = [1.0, 2.0].repeat(20_000);
+    values[39_999] = f32::NAN;
+    let error = matrix(f32_npy(2, &values), 20_000, &Options::default()).unwrap_err();
+    assert!(
+        error.to_string().contains("row 19999: element 1: NaN"),
+        "{error}"
+    );
 }

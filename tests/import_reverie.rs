@@ -4,9 +4,10 @@
 
 mod import_common;
 
-use import_common::{Folder, affected, data, json, names};
+use import_common::{Folder, affected, data, json, names, open};
 use memorank::import::{EvidenceForm, ImportError, NoticeKind as N, Options, Report};
 use memorank::kernel::Dtype;
+use memorank::store::{Kind, Reference};
 use serde_json::{Value, json};
 use std::fs;
 
@@ -551,4 +552,103 @@ fn a_report_reads_well_and_is_json() {
     );
     assert_eq!(json["traces"][1]["type"], "thought");
     assert_eq!(json["traces"][1]["evidence_form"], "string");
+}
+
+#[test]
+fn what_is_stored() {
+    let folder = archive(&[
+        node(
+            json!({"created": "2023-02-13 01:02:03", "zeta": 99999999999999999999u128 as f64, "alpha": {"b": 1, "a": 2}}),
+        ),
+        node(json!({
+            "type": "chat", "description": "talk", "poignancy": 7,
+            "filling": [["Ann", "Hello"]], "embedding_key": "none",
+        })),
+        node(json!({
+            "type": "thought", "filling": ["node_2", "node_1", "node_4", "node_3", "node_9", "node_2"],
+            "expiration": "2023-03-15 00:00:00", "depth": 3, "keywords": ["é"],
+            "last_accessed": "2023-02-20 00:00:00",
+        })),
+        node(json!({"type": "thought", "filling": "node_1", "depth": 1})),
+        node(json!({"type": "dream"})),
+    ]);
+    let options = Options {
+        model: Some("ada".to_owned()),
+        ..Options::default()
+    };
+    folder.reverie(&options).unwrap();
+    let store = open(&folder);
+    assert_eq!(
+        (store.len(), store.dim().get(), store.model()),
+        (5, 2, Some("ada"))
+    );
+    let at = |text| memorank::import::timestamp::parse_reverie_us(text).unwrap();
+    let payload = |row| String::from_utf8(store.memory(row).unwrap().payload.to_vec()).unwrap();
+
+    let first = store.memory(0).unwrap();
+    assert_eq!(
+        (first.id, first.key, first.text),
+        (0, Some("node_1"), "bed is idle")
+    );
+    assert_eq!(
+        (first.kind, first.depth, first.importance),
+        (&Kind::OBSERVATION, 0, 3.0)
+    );
+    assert_eq!(first.created, at("2023-02-13 01:02:03"));
+    assert_eq!((first.last_access, first.expiry), (first.created, None));
+    assert_eq!(store.embedding(0), Some(vec![0.5, 1.0]));
+    let fields = r#""subject":"s","predicate":"p","object":"o","keywords":["bed","idle"],"embedding_key":"bed is idle","node_count":1,"type_count":1"#;
+    assert!(
+        payload(0).starts_with(&format!("{{{fields},\"alpha\":{{")),
+        "{}",
+        payload(0)
+    );
+
+    let chat = store.memory(1).unwrap();
+    assert_eq!(
+        (chat.kind, chat.evidence.len(), chat.has_embedding),
+        (&Kind::CHAT, 0, false)
+    );
+    assert!(
+        payload(1).ends_with(r#","filling":[["Ann","Hello"]]}"#),
+        "{}",
+        payload(1)
+    );
+
+    let thought = store.memory(2).unwrap();
+    let missing = Reference::Missing("node_9".to_owned());
+    let evidence = [1, 0, 3, 2]
+        .map(Reference::Id)
+        .into_iter()
+        .chain([missing, Reference::Id(1)]);
+    assert_eq!(thought.evidence, evidence.collect::<Vec<_>>());
+    assert_eq!((thought.kind, thought.depth), (&Kind::REFLECTION, 1));
+    assert_eq!(thought.expiry, Some(at("2023-03-15 00:00:00")));
+    assert_eq!(thought.last_access, at("2023-02-20 00:00:00"));
+    assert!(payload(2).contains(r#""keywords":["é"]"#) && payload(2).contains(r#""depth":3"#));
+
+    let string = store.memory(3).unwrap();
+    assert_eq!(string.evidence, [Reference::Missing("node_1".to_owned())]);
+    assert_eq!(store.memory(4).unwrap().kind.as_str(), "dream");
+}
+
+#[test]
+fn payloads_keep_values_as_they_were_written() {
+    let with = r#"{"node_1": {"type": "event", "created": "2023-02-13 00:00:00", "description": "", "poignancy": 1,
+        "filling": [], "embedding_key": "\u0061", "z": 99999999999999999999, "y": {"b": 1e2, "a": 0.10}}}"#;
+    let folder = Folder::archive(with, r#"{"a": [1]}"#);
+    folder.reverie(&Options::default()).unwrap();
+    let store = open(&folder);
+    let payload = String::from_utf8(store.memory(0).unwrap().payload.to_vec()).unwrap();
+    let kept = r#"{"embedding_key":"\u0061","y":{"b": 1e2, "a": 0.10},"z":99999999999999999999}"#;
+    assert_eq!(payload, kept);
+    assert!(store.memory(0).unwrap().has_embedding);
+}
+
+#[test]
+fn what_the_store_refuses_names_the_node() {
+    let nodes = json!({"": node(json!({}))}).to_string();
+    let folder = Folder::archive(&nodes, r#"{"bed is idle": [0.5, 1]}"#);
+    let error = folder.reverie(&Options::default()).unwrap_err();
+    assert!(matches!(error, ImportError::Refused { .. }), "{error:?}");
 }

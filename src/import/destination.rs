@@ -2,7 +2,7 @@
 
 use super::report::Report;
 use super::{ImportError, Place, Sink, Source};
-use crate::store::NewMemory;
+use crate::store::{AppendError, BulkAppend, CreateOptions, NewMemory, Store};
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -22,15 +22,41 @@ pub(super) fn check(destination: &Path) -> Result<(), ImportError> {
 /// Imports `source` into a new store at `destination`.
 pub(super) fn build(destination: &Path, source: impl Source) -> Result<Report, ImportError> {
     let temporary = Temporary::beside(destination)?;
-    struct Null;
-    impl Sink for Null {
-        fn push(&mut self, _: &Place, _: &NewMemory<'_>) -> Result<(), ImportError> {
-            Ok(())
-        }
-    }
-    let report = source.feed(&mut Null)?;
+    let plan = source.plan();
+    let options = CreateOptions {
+        dim: plan.dim,
+        dtype: plan.dtype,
+        model: plan.model.clone(),
+    };
+    let mut store = Store::create(temporary.path.join(STORE), &options)?;
+    let report = fill(&mut store, source)?;
+    // Lets go of the lock and the maps before the files get their name.
+    store.close().map_err(AppendError::from)?;
     temporary.publish(destination)?;
     Ok(report)
+}
+
+fn fill(store: &mut Store, source: impl Source) -> Result<Report, ImportError> {
+    let mut rows = Rows(store.bulk().map_err(AppendError::from)?);
+    rows.0.allow_forward_evidence();
+    let report = source.feed(&mut rows)?;
+    rows.0.commit()?;
+    Ok(report)
+}
+
+struct Rows<'s>(BulkAppend<'s>);
+
+impl Sink for Rows<'_> {
+    fn push(&mut self, place: &Place, memory: &NewMemory<'_>) -> Result<(), ImportError> {
+        match self.0.push(memory) {
+            Ok(_) => Ok(()),
+            Err(AppendError::Refused { problem, .. }) => Err(ImportError::Refused {
+                place: place.clone(),
+                problem,
+            }),
+            Err(other) => Err(other.into()),
+        }
+    }
 }
 
 /// A folder that is removed when it is dropped, unless it was renamed.

@@ -3,6 +3,7 @@
 use super::npy::HeaderError;
 use super::timestamp::TimestampError;
 use crate::kernel::RowProblem;
+use crate::store::{AppendError, CreateError, MemoryProblem};
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -177,6 +178,20 @@ pub enum ImportError {
         /// Its lines.
         lines: u64,
     },
+    /// The store does not take a memory.
+    #[error("{place}: {problem}")]
+    Refused {
+        /// File and node or line.
+        place: Place,
+        /// Why.
+        problem: MemoryProblem,
+    },
+    /// The store could not be created. The paths are those of the temporary folder.
+    #[error("the store could not be created: {0}")]
+    Create(#[from] CreateError),
+    /// The store could not be written. The paths are those of the temporary folder.
+    #[error("the store could not be written: {0}")]
+    Append(#[from] AppendError),
     /// The destination is already there. It was not touched.
     #[error("{} already exists; name a new path, nothing is imported into it", path.display())]
     DestinationExists {

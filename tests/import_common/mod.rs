@@ -3,6 +3,7 @@
 #![allow(dead_code)] // each test file uses its own part
 
 use memorank::import::{ImportError, NoticeKind, Options, Report};
+use memorank::store::{OpenOptions, Store};
 use serde_json::{Map, Value};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -103,6 +104,16 @@ impl Folder {
         }
         outcome
     }
+}
+
+/// The store of a folder, with all its checks.
+pub fn open(folder: &Folder) -> Store {
+    let options = OpenOptions {
+        read_only: true,
+        verify: true,
+        ..OpenOptions::default()
+    };
+    Store::open_with(folder.store(), &options).unwrap()
 }
 
 /// The keys a notice names, with their details.
