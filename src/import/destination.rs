@@ -37,7 +37,7 @@ pub(super) fn build(destination: &Path, source: impl Source) -> Result<Report, I
 }
 
 fn fill(store: &mut Store, source: impl Source) -> Result<Report, ImportError> {
-    let mut rows = Rows(store.bulk().map_err(AppendError::from)?);
+    let mut rows = Rows(store.bulk()?);
     rows.0.allow_forward_evidence();
     let report = source.feed(&mut rows)?;
     rows.0.commit()?;

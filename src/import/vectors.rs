@@ -2,6 +2,7 @@
 
 use super::error::{ImportError, Place, VectorProblem};
 use crate::kernel::{Dtype, RowProblem, Rows, f16, inv_norms};
+use half::slice::HalfFloatSliceExt;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use std::collections::HashMap;
 use std::fmt;
@@ -39,16 +40,16 @@ pub(super) fn fit(dtype: Dtype, values: &[f32]) -> Result<Fit, VectorProblem> {
     let (checked, rounded) = match dtype {
         Dtype::F32 => (inv_norms(dim, Rows::F32(values), &mut inverse), 0),
         Dtype::F16 => {
-            let stored: Vec<f16> = values.iter().map(|&x| f16::from_f32(x)).collect();
+            let mut stored = vec![f16::ZERO; values.len()];
+            stored.convert_from_f32_slice(values);
             if let Some(element) = stored.iter().position(|x| !x.is_finite()) {
                 let value = values[element];
                 return Err(VectorProblem::F16Overflow { element, value });
             }
-            let rounded = values
-                .iter()
-                .zip(&stored)
-                .filter(|&(&value, stored)| stored.to_f32() != value)
-                .count();
+            let mut widened = vec![0.0; values.len()];
+            stored.convert_to_f32_slice(&mut widened);
+            let pairs = values.iter().zip(&widened);
+            let rounded = pairs.filter(|(given, stored)| given != stored).count();
             (inv_norms(dim, Rows::F16(&stored), &mut inverse), rounded)
         }
     };
