@@ -27,7 +27,7 @@
 //!
 //! A column's file is the one its manifest names: `<column>.<type>`, or `<column>.<seq>.<type>` when
 //! it was written anew (`last_access` always is). Bytes past the length in the manifest are not part
-//! of the store: an append that did not commit leaves them, and the next one cuts them.
+//! of the store: an append that did not commit leaves them, and the next writer cuts them.
 //!
 //! **Evidence** of a row is its references, one after another. Each starts with a tag byte:
 //! 0, then the id (u64); or 1, then a length in bytes (u64) and so many bytes of UTF-8, the text of a

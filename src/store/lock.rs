@@ -45,11 +45,16 @@ impl Lock {
     }
 
     /// The lock of a store that was renamed to `dir` since it was taken.
-    pub(super) fn moved(self, dir: &Path) -> Lock {
-        Lock {
-            file: self.file,
-            path: dir.join(LOCK),
-        }
+    pub(super) fn moved(mut self, dir: &Path) -> Lock {
+        self.path = dir.join(LOCK);
+        self
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing the file would do, if no process that another thread is just starting had a copy of it.
+        let _ = self.file.unlock();
     }
 }
 

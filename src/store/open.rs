@@ -273,8 +273,8 @@ fn fill(dir: &Path, options: &CreateOptions) -> Result<(Manifest, Lock), CreateE
     Ok((manifest, lock))
 }
 
-/// Removes what a writer that was stopped left behind: manifests half written, and numbered column files
-/// that no manifest names. As well as it goes; the next writer tries again.
+/// Removes what a writer that was stopped left behind: manifests half written, numbered column files that
+/// no manifest names, and bytes past the committed ones. As well as it goes; the next writer tries again.
 fn sweep(dir: &Path, manifest: &Manifest) {
     let Ok(entries) = fs::read_dir(dir) else {
         return;
@@ -290,6 +290,14 @@ fn sweep(dir: &Path, manifest: &Manifest) {
         });
         if numbered || Manifest::is_temporary(name) {
             let _ = fs::remove_file(entry.path());
+        }
+    }
+    for entry in &manifest.columns {
+        let path = dir.join(&entry.file);
+        if fs::metadata(&path).is_ok_and(|found| found.len() > entry.bytes)
+            && let Ok(file) = File::options().write(true).open(&path)
+        {
+            let _ = file.set_len(entry.bytes);
         }
     }
 }

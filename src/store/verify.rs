@@ -28,7 +28,7 @@ pub struct VerifyReport {
     pub blocks: usize,
     /// Committed bytes in all columns.
     pub bytes: u64,
-    /// Bytes past the committed ones, which the next append cuts.
+    /// Bytes past the committed ones, which the next writer cuts.
     pub uncommitted_bytes: u64,
 }
 

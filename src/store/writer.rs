@@ -180,7 +180,7 @@ mod tests {
     fn sums_do_not_depend_on_how_bytes_were_pushed() {
         let dir = tempfile::tempdir().unwrap();
         let all: Vec<u8> = (0..2 * BLOCK_BYTES + 17)
-            .map(|i| (i * i >> 7) as u8)
+            .map(|i| ((i * i) >> 7) as u8)
             .collect();
         let sums: Vec<u64> = all.chunks(BLOCK_BYTES).map(xxh3_64).collect();
         let b = BLOCK_BYTES;
