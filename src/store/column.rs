@@ -126,29 +126,41 @@ impl Columns {
     }
 }
 
-/// The committed bytes of one column.
-pub(super) fn load(path: &Path, entry: &Entry, hold: Hold) -> Result<Bytes, Damage> {
-    let damage = |problem| Damage {
-        path: path.to_owned(),
-        offset: 0,
-        problem,
-    };
-    let failed = |e: io::Error| match e.kind() {
-        io::ErrorKind::NotFound => damage(Problem::Missing),
-        _ => damage(Problem::Unreadable(e.to_string())),
-    };
+/// A column's file, at least as long as committed.
+pub(super) fn open(path: &Path, entry: &Entry) -> Result<File, Damage> {
+    let failed = |e: io::Error| unreadable(path, &e);
     let file = File::open(path).map_err(failed)?;
     let found = file.metadata().map_err(failed)?.len();
     if found < entry.bytes {
+        let problem = Problem::Cut {
+            expected: entry.bytes,
+            found,
+        };
         return Err(Damage {
             path: path.to_owned(),
             offset: found,
-            problem: Problem::Cut {
-                expected: entry.bytes,
-                found,
-            },
+            problem,
         });
     }
+    Ok(file)
+}
+
+pub(super) fn unreadable(path: &Path, error: &io::Error) -> Damage {
+    let problem = match error.kind() {
+        io::ErrorKind::NotFound => Problem::Missing,
+        _ => Problem::Unreadable(error.to_string()),
+    };
+    Damage {
+        path: path.to_owned(),
+        offset: 0,
+        problem,
+    }
+}
+
+/// The committed bytes of one column.
+pub(super) fn load(path: &Path, entry: &Entry, hold: Hold) -> Result<Bytes, Damage> {
+    let failed = |e: io::Error| unreadable(path, &e);
+    let file = open(path, entry)?;
     let len = usize::try_from(entry.bytes).unwrap_or(usize::MAX);
     match hold {
         Hold::Mapped => Bytes::map(&file, len).map_err(failed),

@@ -10,7 +10,7 @@ use super::manifest::{Manifest, sync_directory};
 use super::verify;
 use crate::kernel::Dtype;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -32,7 +32,7 @@ pub struct CreateOptions {
 pub struct OpenOptions {
     /// Take no lock and change no byte.
     pub read_only: bool,
-    /// Check everything that [`verify`] checks, and refuse a damaged store.
+    /// Check everything that [`verify()`](super::verify()) checks, and refuse a damaged store.
     pub verify: bool,
     /// Read the columns into memory instead of mapping them, checking their checksums: nothing that
     /// happens to the files later can be seen or do harm. A writer reads them again after each append.
@@ -201,8 +201,14 @@ pub(super) fn read_whole<T>(
 /// Last access is kept in memory and written anew, so its old checksums are checked here.
 fn load_last_access(dir: &Path, manifest: &Manifest) -> Result<Vec<i64>, Damage> {
     let entry = manifest.column(Column::LastAccess);
-    let bytes = column::load(&dir.join(&entry.file), entry, Hold::InMemory)?;
-    Ok(bytes.view().to_vec())
+    let path = dir.join(&entry.file);
+    let mut file = column::open(&path, entry)?;
+    let mut last_access = vec![0_i64; manifest.rows as usize];
+    let bytes = bytemuck::cast_slice_mut(&mut last_access);
+    file.read_exact(bytes)
+        .map_err(|e| column::unreadable(&path, &e))?;
+    let first = column::check(&path, &entry.sums, bytes).next();
+    first.map_or(Ok(last_access), Err)
 }
 
 impl From<Damage> for OpenError {

@@ -237,3 +237,9 @@ fn what_a_stopped_writer_left_is_swept_and_nothing_else() {
     assert_eq!(after.len(), before.len() + kept.len());
     assert!(kept.iter().all(|name| after.contains_key(*name)));
 }
+
+#[test]
+fn a_store_can_be_shared_between_threads() {
+    fn shared<T: Send + Sync>() {}
+    shared::<Store>();
+}
