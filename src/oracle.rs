@@ -22,6 +22,9 @@ pub fn cosines(columns: &[Columns<'_>], embedding: &[f32]) -> Result<Vec<f64>, R
         let value = embedding[element];
         return Err(QueryError::NonFinite { element, value }.into());
     }
+    if embedding.iter().all(|&x| x == 0.0) {
+        return Err(QueryError::Zero.into());
+    }
     let mut out = Vec::new();
     for segment in columns {
         let expected = segment.dim().get();
@@ -51,9 +54,6 @@ pub fn cosines(columns: &[Columns<'_>], embedding: &[f32]) -> Result<Vec<f64>, R
             }
             out.push(cosine.clamp(-1.0, 1.0));
         }
-    }
-    if embedding.iter().all(|&x| x == 0.0) {
-        return Err(QueryError::Zero.into());
     }
     Ok(out)
 }
@@ -298,4 +298,19 @@ fn range(values: &[f64]) -> Range {
     let min = values.iter().copied().fold(f64::INFINITY, f64::min);
     let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     Range { min, max }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Rows;
+    use std::num::NonZeroUsize;
+
+    #[test]
+    fn a_zero_query_is_refused_as_such() {
+        let dim = NonZeroUsize::new(2).unwrap();
+        let columns = Columns::new(dim, Rows::F32(&[3.0, 4.0]), &[0.2], &[0], &[1.0]).unwrap();
+        let refused = cosines(&[columns], &[0.0, 0.0]).unwrap_err();
+        assert_eq!(refused, RankError::Query(QueryError::Zero));
+    }
 }
