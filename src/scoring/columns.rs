@@ -76,6 +76,16 @@ impl<'a> Columns<'a> {
         self.dim
     }
 
+    /// Last accesses, row by row.
+    pub fn last_access(&self) -> &'a [i64] {
+        self.signals.last_access
+    }
+
+    /// Importances, row by row.
+    pub fn importance(&self) -> &'a [f32] {
+        self.signals.importance
+    }
+
     pub(crate) fn rows(&self) -> Rows<'a> {
         self.rows
     }

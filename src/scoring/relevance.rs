@@ -33,18 +33,17 @@ impl Relevance for Columns<'_> {
         self.dots(kernel, run, queries, out);
         let mut wrong = false;
         for cosines in out.chunks_exact_mut(run.len()) {
-            run.for_each_row(|i, row| {
-                let inv_norm = self.inv_norms()[row];
-                let cosine = cosines[i] * inv_norm;
-                let has_vector = inv_norm != 0.0;
-                wrong |= has_vector && !(cosine.is_finite() && inv_norm > 0.0);
-                // + 0.0 leaves no -0, so that min and max do not depend on order.
-                cosines[i] = if has_vector {
-                    cosine.clamp(-1.0, 1.0) + 0.0
-                } else {
-                    f32::NAN
-                };
-            });
+            match &run.picks {
+                RunPicks::Range(range) => {
+                    let inv_norms = &self.inv_norms()[range.clone()];
+                    for (cosine, &inv_norm) in cosines.iter_mut().zip(inv_norms) {
+                        *cosine = finish(*cosine, inv_norm, &mut wrong);
+                    }
+                }
+                RunPicks::List(_) => run.for_each_row(|i, row| {
+                    cosines[i] = finish(cosines[i], self.inv_norms()[row], &mut wrong);
+                }),
+            }
         }
         if wrong {
             Err(self.first_wrong(kernel, run, queries, out))
@@ -55,6 +54,20 @@ impl Relevance for Columns<'_> {
 
     fn signals(&self) -> Signals<'_> {
         Columns::signals(self)
+    }
+}
+
+/// The cosine of a row, or NaN if it has no vector.
+#[inline(always)]
+fn finish(dot: f32, inv_norm: f32, wrong: &mut bool) -> f32 {
+    let cosine = dot * inv_norm;
+    let has_vector = inv_norm != 0.0;
+    *wrong |= has_vector & !(cosine.is_finite() & (inv_norm > 0.0));
+    // + 0.0 leaves no -0, so that min and max do not depend on order.
+    if has_vector {
+        cosine.clamp(-1.0, 1.0) + 0.0
+    } else {
+        f32::NAN
     }
 }
 
@@ -156,46 +169,39 @@ impl Extent {
         relevance: &[f32],
         signals: Signals<'_>,
     ) -> Result<(), RankError> {
+        let candidates = relevance.iter().filter(|x| !x.is_nan()).count();
         let mut all = *self;
-        let mut wrong = false;
-        run.for_each_row(|i, row| {
-            let relevance = relevance[i];
-            let candidate = !relevance.is_nan();
-            let last_access = signals.last_access[row];
-            let importance = signals.importance[row] + 0.0;
-            // Choices, not branches: the loop becomes vector code.
-            let widen = |range: [f32; 2], x: f32| {
-                [
-                    if candidate && x < range[0] {
-                        x
-                    } else {
-                        range[0]
-                    },
-                    if candidate && x > range[1] {
-                        x
-                    } else {
-                        range[1]
-                    },
-                ]
-            };
-            all.candidates += usize::from(candidate);
-            all.relevance = widen(all.relevance, relevance);
-            all.importance = widen(all.importance, importance);
-            all.last_access = [
-                if candidate {
-                    all.last_access[0].min(last_access)
-                } else {
-                    all.last_access[0]
-                },
-                if candidate {
-                    all.last_access[1].max(last_access)
-                } else {
-                    all.last_access[1]
-                },
-            ];
-            wrong |= candidate && !importance.is_finite();
-        });
-        if wrong {
+        all.candidates += candidates;
+        let mut finite = true;
+        match &run.picks {
+            // The usual case, over slices: it becomes vector code.
+            RunPicks::Range(rows) if candidates == relevance.len() => {
+                let importance = &signals.importance[rows.clone()];
+                finite = importance.iter().fold(true, |all, x| all & x.is_finite());
+                all.relevance = widened(all.relevance, relevance);
+                all.importance = widened(all.importance, importance);
+                for &access in &signals.last_access[rows.clone()] {
+                    all.last_access = [
+                        all.last_access[0].min(access),
+                        all.last_access[1].max(access),
+                    ];
+                }
+            }
+            RunPicks::Range(_) | RunPicks::List(_) => run.for_each_row(|i, row| {
+                if relevance[i].is_nan() {
+                    return;
+                }
+                let (access, importance) = (signals.last_access[row], signals.importance[row]);
+                finite &= importance.is_finite();
+                all.relevance = widened(all.relevance, &[relevance[i]]);
+                all.importance = widened(all.importance, &[importance]);
+                all.last_access = [
+                    all.last_access[0].min(access),
+                    all.last_access[1].max(access),
+                ];
+            }),
+        }
+        if !finite {
             return Err(first_wrong_importance(run, relevance, signals));
         }
         *self = all;
@@ -215,6 +221,26 @@ impl Extent {
             self.last_access[1].max(other.last_access[1]),
         ];
     }
+}
+
+/// A range widened by values that are not NaN; -0 counts as +0.
+#[inline(always)]
+fn widened([min, max]: [f32; 2], values: &[f32]) -> [f32; 2] {
+    const LANES: usize = 8;
+    let (mut low, mut high) = ([min; LANES], [max; LANES]);
+    let (groups, rest) = values.as_chunks::<LANES>();
+    for group in groups {
+        for j in 0..LANES {
+            let x = group[j] + 0.0;
+            low[j] = if x < low[j] { x } else { low[j] };
+            high[j] = if x > high[j] { x } else { high[j] };
+        }
+    }
+    let rest = rest.iter().map(|x| x + 0.0);
+    [
+        rest.clone().chain(low).fold(min, f32::min),
+        rest.chain(high).fold(max, f32::max),
+    ]
 }
 
 #[cold]

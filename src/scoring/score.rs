@@ -2,7 +2,7 @@
 
 use super::query::RankError;
 use super::ranking::{AgeRange, Component, Hit, Range, Ranges};
-use super::recency::{AgeScale, Decay};
+use super::recency::{AgeScale, Bounds, Decay};
 use super::relevance::Extent;
 use super::settings::{Normalization, Recency, Scoring, Since, Weights};
 
@@ -12,6 +12,7 @@ pub(super) struct Scorer {
     relevance: Scale,
     importance: Scale,
     recency: RecencyScale,
+    bounds: Option<Bounds>,
     ranges: Ranges,
 }
 
@@ -171,7 +172,14 @@ impl Scorer {
                 importance_divisor
             }
         };
+        let bounds = match &recency {
+            RecencyScale::Age {
+                scale: Some(scale), ..
+            } => Bounds::new(scale, extent.candidates),
+            RecencyScale::Age { scale: None, .. } | RecencyScale::Position { .. } => None,
+        };
         Ok(Scorer {
+            bounds,
             scoring: *scoring,
             relevance: Scale::new(scoring.normalization, 1.0, relevance),
             importance: Scale::new(scoring.normalization, importance_divisor, importance),
@@ -191,15 +199,21 @@ impl Scorer {
 
     /// The total of a candidate, or `None` if it lies below `floor`.
     ///
-    /// Recency is the costly part. No recency exceeds 1 and rounding is monotonic, so a candidate
-    /// whose total would miss the floor even with 1 needs none.
+    /// Recency is the costly part. Rounding is monotonic, so a candidate whose total would miss the
+    /// floor even with an upper bound of its recency (1, or one by age) needs none.
     #[inline(always)]
     pub(super) fn total_from(&self, raw: &Raw, floor: f64) -> Option<f64> {
         let weights = &self.scoring.weights;
         let relevance = weights.relevance * self.relevance.apply(f64::from(raw.relevance));
         let importance =
             weights.importance * self.importance.apply(f64::from(raw.importance + 0.0));
-        if (relevance + weights.recency * 1.0) + importance < floor {
+        let at_most = match (&self.bounds, &self.recency) {
+            (Some(bounds), RecencyScale::Age { since, .. }) => {
+                bounds.at_most(age(*since, raw.last_access))
+            }
+            (_, _) => 1.0,
+        };
+        if (relevance + weights.recency * at_most) + importance < floor {
             return None;
         }
         let recency = weights.recency * self.recency.normalized(raw);

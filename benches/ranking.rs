@@ -1,0 +1,269 @@
+//! A million memories: opening the store, ranking it, and the memory a ranking takes, each beside what
+//! was promised. The answer is checked against the oracle before anything is timed.
+//!
+//! `cargo bench --bench ranking` (add `-- --test` for a small run without verdicts). Times are medians of
+//! rounds in which the plain read of the same bytes and the ranking take turns.
+
+use memorank::kernel::{Isa, Kernel};
+use memorank::scoring::{
+    Columns, Components, Preset, Query, Ranking, Workspace, bytes_read, rank_into, read_columns,
+    relevance_into,
+};
+use memorank::store::{CreateOptions, Kind, NewMemory, Store};
+use memorank::{Par, kernel::Dtype, oracle, stream};
+use memorank_data_gen::{Config, Stream};
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+const DIM: usize = 384;
+const ROUNDS: usize = 21;
+/// Set for the child process that measures its own memory.
+const CHILD: &str = "MEMORANK_BENCH_STORE";
+
+fn main() -> ExitCode {
+    if let Some(path) = std::env::var_os(CHILD) {
+        rank_and_tell_memory(Path::new(&path));
+        return ExitCode::SUCCESS;
+    }
+    let small = std::env::args().any(|arg| arg == "--test");
+    let memories = if small { 20_000 } else { 1_000_000 };
+    let config = Config {
+        memories,
+        dim: DIM,
+        seed: 1,
+    };
+    let data = Stream::new(config).expect("the configuration is in range");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("store");
+    fill(&path, &data);
+    let query = data.query(0);
+    let query = Query::new(&query, data.now(), 30);
+
+    let mut verdicts = vec![open_time(&path)];
+    let store = Store::open_read_only(&path).expect("the store was just made");
+    let columns = [stream::columns(&store).expect("a store's columns fit")];
+    check(&columns, &query);
+    println!("{memories} x {DIM} f16, paper, top 30; the oracle agrees");
+    verdicts.extend(ranking_times(&columns, &query));
+    verdicts.push(anonymous_memory(&path));
+
+    let mut missed = false;
+    for Verdict {
+        what,
+        measured,
+        target,
+        unit,
+    } in verdicts
+    {
+        let held = measured <= target;
+        missed |= !held;
+        let word = if held { "held" } else { "MISSED" };
+        println!("{word:>6}  {what}: {measured:.2} {unit}, target {target} {unit}");
+    }
+    if missed && !small {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    }
+}
+
+struct Verdict {
+    what: String,
+    measured: f64,
+    target: f64,
+    unit: &'static str,
+}
+
+fn fill(path: &Path, data: &Stream) {
+    let dim = DIM.try_into().expect("not 0");
+    let options = CreateOptions {
+        dim,
+        dtype: Dtype::F16,
+        model: None,
+    };
+    let mut store = Store::create(path, &options).expect("a new folder");
+    let mut bulk = store.bulk().expect("no other writer");
+    for block in data.blocks() {
+        for memory in block.memories() {
+            bulk.push(&NewMemory {
+                key: None,
+                kind: Kind::named(memory.kind.as_str()),
+                text: &memory.text(),
+                embedding: Some(memory.embedding),
+                created: memory.created,
+                last_access: memory.last_access,
+                expiry: None,
+                importance: memory.importance,
+                evidence: &[],
+                depth: memory.depth,
+                payload: b"",
+            })
+            .expect("generated memories are sound");
+        }
+    }
+    bulk.commit().expect("the disk has room");
+    store.close().expect("the disk has room");
+}
+
+fn median(mut seconds: Vec<f64>) -> f64 {
+    seconds.sort_by(f64::total_cmp);
+    seconds[seconds.len() / 2]
+}
+
+fn timed<T>(work: impl FnOnce() -> T) -> f64 {
+    let started = Instant::now();
+    std::hint::black_box(work());
+    started.elapsed().as_secs_f64()
+}
+
+fn open_time(path: &Path) -> Verdict {
+    let open = || Store::open_read_only(path).expect("the store was just made");
+    let seconds = (0..ROUNDS).map(|_| timed(open)).collect();
+    Verdict {
+        what: "open, warm".to_owned(),
+        measured: median(seconds) * 1e3,
+        target: 20.0,
+        unit: "ms",
+    }
+}
+
+/// Our cosines lie within the kernel's bound of the oracle's, and the oracle, given ours, ranks alike.
+fn check(columns: &[Columns<'_>; 1], query: &Query<'_>) {
+    let scoring = Preset::paper().scoring;
+    let mut workspace = Workspace::new();
+    let mut cosines = vec![0.0; columns[0].len()];
+    let par = Par::Rayon;
+    relevance_into(
+        columns,
+        &[query.embedding],
+        query.candidates,
+        par,
+        &mut workspace,
+        &mut cosines,
+    )
+    .expect("the query is sound");
+    let bound = (DIM.div_ceil(16) + 7) as f64 * f64::powi(2.0, -24);
+    let exact = oracle::cosines(columns, query.embedding).expect("the query is sound");
+    for (row, (exact, ours)) in exact.iter().zip(&cosines).enumerate() {
+        assert!(
+            (exact - f64::from(*ours)).abs() <= bound,
+            "row {row}: {exact} and {ours}"
+        );
+    }
+    let mut ours = Ranking::default();
+    rank_into(columns, query, &scoring, par, &mut workspace, &mut ours).expect("sound");
+    let fed = Components::new(&cosines, columns[0].last_access(), columns[0].importance());
+    let theirs = oracle::rank_components(&[fed.expect("equal lengths")], query, &scoring);
+    let theirs = theirs.expect("the query is sound");
+    assert_eq!(ours.hits.len(), theirs.hits.len());
+    for (a, b) in ours.hits.iter().zip(&theirs.hits) {
+        assert!(
+            a.row == b.row && (a.score - b.score).abs() <= 1e-12,
+            "{a:?} and {b:?}"
+        );
+    }
+}
+
+fn ranking_times(columns: &[Columns<'_>; 1], query: &Query<'_>) -> Vec<Verdict> {
+    let scoring = Preset::paper().scoring;
+    let gigabytes = bytes_read(columns) as f64 / 1e9;
+    let best = Kernel::best();
+    let mut verdicts = Vec::new();
+    println!(
+        "{:>9} {:>8} {:>12} {:>12} {:>8}",
+        "isa", "threads", "plain read", "ranking", "ratio"
+    );
+    for par in [Par::Serial, Par::Rayon] {
+        let threads = match par {
+            Par::Serial => 1,
+            Par::Rayon => rayon_threads(),
+        };
+        for isa in [Isa::Portable, Isa::Avx2, Isa::Avx512] {
+            let Ok(kernel) = Kernel::new(isa) else {
+                println!("{isa:>9}: not on this machine");
+                continue;
+            };
+            let mut workspace = Workspace::with_kernel(kernel);
+            let mut ranking = Ranking::default();
+            let (mut reads, mut ranks) = (Vec::new(), Vec::new());
+            for _ in 0..if isa == Isa::Portable { 3 } else { ROUNDS } {
+                reads.push(timed(|| read_columns(columns, par, best)));
+                ranks.push(timed(|| {
+                    rank_into(columns, query, &scoring, par, &mut workspace, &mut ranking)
+                }));
+            }
+            let (read, rank) = (median(reads), median(ranks));
+            let ratio = rank / read;
+            println!(
+                "{isa:>9} {threads:>8} {:>7.1} GB/s {:>7.1} GB/s {ratio:>8.2}",
+                gigabytes / read,
+                gigabytes / rank
+            );
+            if kernel == best {
+                let what = format!("ranking / plain read, {threads} threads");
+                verdicts.push(Verdict {
+                    what,
+                    measured: ratio,
+                    target: 1.5,
+                    unit: "x",
+                });
+            }
+        }
+    }
+    verdicts
+}
+
+/// As many as a pool would have.
+fn rayon_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+fn anonymous_memory(path: &Path) -> Verdict {
+    let program = std::env::current_exe().expect("the bench has a path");
+    let output = Command::new(program)
+        .env(CHILD, path)
+        .output()
+        .expect("the bench runs again");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let kib: f64 = text
+        .trim()
+        .parse()
+        .unwrap_or_else(|_| panic!("the child told {output:?}"));
+    let what = "anonymous memory of a process that opens and ranks".to_owned();
+    Verdict {
+        what,
+        measured: kib / 1024.0,
+        target: 64.0,
+        unit: "MB",
+    }
+}
+
+/// Opens, ranks, and prints RssAnon in KiB.
+fn rank_and_tell_memory(path: &Path) {
+    let store = Store::open_read_only(path).expect("the store is there");
+    let columns = [stream::columns(&store).expect("a store's columns fit")];
+    let embedding = store.embedding(0).expect("generated memories have vectors");
+    let query = Query::new(&embedding, store.last_access()[0], 30);
+    let mut ranking = Ranking::default();
+    let scoring = Preset::paper().scoring;
+    rank_into(
+        &columns,
+        &query,
+        &scoring,
+        Par::Rayon,
+        &mut Workspace::new(),
+        &mut ranking,
+    )
+    .expect("the query is sound");
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("RssAnon:"));
+    println!(
+        "{}",
+        line.expect("Linux 4.5 and later")
+            .trim()
+            .trim_end_matches(" kB")
+    );
+}
