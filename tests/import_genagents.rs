@@ -34,7 +34,9 @@ fn the_shared_agent() {
     let Some(data) = data() else { return };
     let to = Folder::new();
     let from = data.join("data/genagents");
-    let report = memorank::import::genagents(&from, &to.store(), &Options::default()).unwrap();
+    let report =
+        memorank::import::genagents(&from, &to.store(), &Options::default(), &mut |_, _| ())
+            .unwrap();
     assert_eq!((report.memories, report.with_vector), (116, 116));
     assert_eq!((report.dim, report.dtype), (1536, Dtype::F32));
     assert_eq!(report.dtype_reason, "holds every value exactly");
@@ -180,4 +182,14 @@ fn what_is_stored() {
     );
     assert_eq!((second.kind, second.depth), (&Kind::REFLECTION, 1));
     assert_eq!(second.payload, br#"{"a":[2],"b":1}"#);
+}
+
+#[test]
+fn progress_is_told_at_the_start_and_at_the_end() {
+    let folder = archive(&[node(0, json!({})), node(1, json!({}))]);
+    let mut calls = Vec::new();
+    let mut progress = |done, total| calls.push((done, total));
+    let (from, to, options) = (folder.source(), folder.store(), Options::default());
+    memorank::import::genagents(&from, &to, &options, &mut progress).unwrap();
+    assert_eq!(calls, [(0, 2), (2, 2)]);
 }

@@ -44,7 +44,14 @@ fn shared_conversations() {
     let from = data.join("data/locomo/conv-26");
     let to = Folder::new();
     let (npy, jsonl) = (from.join("memories.npy"), from.join("memories.jsonl"));
-    let report = memorank::import::npy(&npy, &jsonl, &to.store(), &Options::default()).unwrap();
+    let report = memorank::import::npy(
+        &npy,
+        &jsonl,
+        &to.store(),
+        &Options::default(),
+        &mut |_, _| (),
+    )
+    .unwrap();
     assert_eq!(
         (report.memories, report.with_vector, report.dim),
         (419, 419, 384)
@@ -54,7 +61,13 @@ fn shared_conversations() {
     assert_eq!(report.notice(N::UnknownField).unwrap().count, 2 * 419);
     let wrong = from.join("questions.npy");
     let to = Folder::new();
-    let error = memorank::import::npy(&wrong, &jsonl, &to.store(), &Options::default());
+    let error = memorank::import::npy(
+        &wrong,
+        &jsonl,
+        &to.store(),
+        &Options::default(),
+        &mut |_, _| (),
+    );
     let error = error.unwrap_err().to_string();
     assert!(
         error.contains("199 rows") && error.contains("419 lines"),
@@ -528,4 +541,27 @@ fn a_bad_last_row_leaves_nothing() {
         error.to_string().contains("row 19999: element 1: NaN"),
         "{error}"
     );
+}
+
+#[test]
+fn progress_is_told_at_the_start_now_and_then_and_at_the_end() {
+    for (rows, told) in [
+        (0, vec![0]),
+        (1, vec![0, 1]),
+        (4096, vec![0, 4096]),
+        (10_000, vec![0, 4096, 8192, 10_000]),
+    ] {
+        let folder = Folder::new();
+        folder.write("m.npy", f32_npy(2, &[1.0, 2.0].repeat(rows)));
+        folder.write("m.jsonl", format!("{LINE}\n").repeat(rows));
+        let [npy, jsonl] = ["m.npy", "m.jsonl"].map(|name| folder.source().join(name));
+        let mut calls = Vec::new();
+        let mut progress = |done, total| {
+            assert_eq!(total, rows as u64);
+            calls.push(done);
+        };
+        let (to, options) = (folder.store(), Options::default());
+        memorank::import::npy(&npy, &jsonl, &to, &options, &mut progress).unwrap();
+        assert_eq!(calls, told);
+    }
 }

@@ -55,7 +55,9 @@ fn reports_agree_with_the_authors_loader() {
         archives += 1;
         let folder = data.join("data").join(golden["archive"].as_str().unwrap());
         let to = Folder::new();
-        let report = memorank::import::reverie(&folder, &to.store(), &Options::default()).unwrap();
+        let report =
+            memorank::import::reverie(&folder, &to.store(), &Options::default(), &mut |_, _| ())
+                .unwrap();
         assert_eq!(report.traces.len(), nodes.len(), "{folder:?}");
         assert_eq!(report.memories, nodes.len() as u64);
         assert_eq!(report.dim, 1536);
@@ -183,7 +185,7 @@ fn large_archives_and_another_file_of_vectors() {
         ..Options::default()
     };
     let to = Folder::new();
-    let report = memorank::import::reverie(&from, &to.store(), &options).unwrap();
+    let report = memorank::import::reverie(&from, &to.store(), &options, &mut |_, _| ()).unwrap();
     assert_eq!((report.memories, report.dim), (2486, 384));
     assert_eq!(report.notice(N::EvidenceString).unwrap().count, 64);
     assert_eq!(report.notice(N::TextPlaceholder).unwrap().count, 64);
@@ -191,7 +193,8 @@ fn large_archives_and_another_file_of_vectors() {
 
     let from = data.join("data/reverie_nodes_only/village2_isabella");
     let to = Folder::new();
-    let report = memorank::import::reverie(&from, &to.store(), &Options::default()).unwrap();
+    let report =
+        memorank::import::reverie(&from, &to.store(), &Options::default(), &mut |_, _| ()).unwrap();
     assert_eq!((report.memories, report.without_vector), (2401, 2401));
     assert_eq!(
         affected(&report, N::EmbeddingsFileAbsent),
@@ -202,7 +205,8 @@ fn large_archives_and_another_file_of_vectors() {
         ["embeddings.json: 1536"]
     );
     let to = Folder::new();
-    let error = memorank::import::reverie(&from, &to.store(), &options).unwrap_err();
+    let error =
+        memorank::import::reverie(&from, &to.store(), &options, &mut |_, _| ()).unwrap_err();
     assert!(
         error.to_string().contains("embeddings_minilm384.json"),
         "{error}"
@@ -498,7 +502,12 @@ fn what_json_readers_pass_over_is_refused() {
 fn nothing_is_imported_onto_something() {
     let folder = archive(&[node(json!({}))]);
     fs::create_dir(folder.store()).unwrap();
-    let outcome = memorank::import::reverie(&folder.source(), &folder.store(), &Options::default());
+    let outcome = memorank::import::reverie(
+        &folder.source(),
+        &folder.store(),
+        &Options::default(),
+        &mut |_, _| (),
+    );
     assert!(matches!(
         outcome,
         Err(ImportError::DestinationExists { .. })
@@ -506,7 +515,12 @@ fn nothing_is_imported_onto_something() {
     assert_eq!(fs::read_dir(folder.store()).unwrap().count(), 0);
     fs::remove_dir(folder.store()).unwrap();
     fs::write(folder.store(), "mine").unwrap();
-    let outcome = memorank::import::reverie(&folder.source(), &folder.store(), &Options::default());
+    let outcome = memorank::import::reverie(
+        &folder.source(),
+        &folder.store(),
+        &Options::default(),
+        &mut |_, _| (),
+    );
     assert!(matches!(
         outcome,
         Err(ImportError::DestinationExists { .. })
@@ -514,11 +528,20 @@ fn nothing_is_imported_onto_something() {
     assert_eq!(fs::read(folder.store()).unwrap(), b"mine");
 
     let nowhere = folder.source().join("a/b");
-    let error =
-        memorank::import::reverie(&folder.source(), &nowhere, &Options::default()).unwrap_err();
+    let error = memorank::import::reverie(
+        &folder.source(),
+        &nowhere,
+        &Options::default(),
+        &mut |_, _| (),
+    )
+    .unwrap_err();
     assert!(error.to_string().contains("must exist"), "{error}");
-    let error =
-        memorank::import::reverie(&nowhere, &folder.source().join("c"), &Options::default());
+    let error = memorank::import::reverie(
+        &nowhere,
+        &folder.source().join("c"),
+        &Options::default(),
+        &mut |_, _| (),
+    );
     assert!(error.unwrap_err().to_string().contains("bootstrap_memory"));
 }
 

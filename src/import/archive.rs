@@ -215,6 +215,10 @@ impl Source for Archive {
         &self.plan
     }
 
+    fn memories(&self) -> u64 {
+        self.nodes.len() as u64
+    }
+
     fn feed(mut self, sink: &mut dyn Sink) -> Result<Report, ImportError> {
         for node in &self.nodes {
             let text = node.embedding_key.as_deref();

@@ -20,7 +20,11 @@ pub(super) fn check(destination: &Path) -> Result<(), ImportError> {
 }
 
 /// Imports `source` into a new store at `destination`.
-pub(super) fn build(destination: &Path, source: impl Source) -> Result<Report, ImportError> {
+pub(super) fn build(
+    destination: &Path,
+    source: impl Source,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Report, ImportError> {
     let temporary = Temporary::beside(destination)?;
     let plan = source.plan();
     let options = CreateOptions {
@@ -29,27 +33,52 @@ pub(super) fn build(destination: &Path, source: impl Source) -> Result<Report, I
         model: plan.model.clone(),
     };
     let mut store = Store::create(temporary.path.join(STORE), &options)?;
-    let report = fill(&mut store, source)?;
+    let report = fill(&mut store, source, progress)?;
     // Lets go of the lock and the maps before the files get their name.
     store.close().map_err(AppendError::from)?;
     temporary.publish(destination)?;
     Ok(report)
 }
 
-fn fill(store: &mut Store, source: impl Source) -> Result<Report, ImportError> {
-    let mut rows = Rows(store.bulk()?);
-    rows.0.allow_forward_evidence();
+fn fill(
+    store: &mut Store,
+    source: impl Source,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Report, ImportError> {
+    let mut bulk = store.bulk()?;
+    bulk.allow_forward_evidence();
+    let mut rows = Rows {
+        bulk,
+        done: 0,
+        total: source.memories(),
+        progress,
+    };
+    (rows.progress)(0, rows.total);
     let report = source.feed(&mut rows)?;
-    rows.0.commit()?;
+    rows.bulk.commit()?;
     Ok(report)
 }
 
-struct Rows<'s>(BulkAppend<'s>);
+/// Memories between two calls of `progress`.
+const PROGRESS_EVERY: u64 = 4096;
 
-impl Sink for Rows<'_> {
+struct Rows<'s, 'p> {
+    bulk: BulkAppend<'s>,
+    done: u64,
+    total: u64,
+    progress: &'p mut dyn FnMut(u64, u64),
+}
+
+impl Sink for Rows<'_, '_> {
     fn push(&mut self, place: &Place, memory: &NewMemory<'_>) -> Result<(), ImportError> {
-        match self.0.push(memory) {
-            Ok(_) => Ok(()),
+        match self.bulk.push(memory) {
+            Ok(_) => {
+                self.done += 1;
+                if self.done.is_multiple_of(PROGRESS_EVERY) || self.done == self.total {
+                    (self.progress)(self.done, self.total);
+                }
+                Ok(())
+            }
             Err(AppendError::Refused { problem, .. }) => Err(ImportError::Refused {
                 place: place.clone(),
                 problem,

@@ -50,6 +50,8 @@ pub enum VectorProblem {
         /// Which vector has the expected number.
         first: String,
     },
+    /// No elements, where a vector must have some.
+    Empty,
     /// Its length cannot be scored.
     Length {
         /// The length of the elements as they would be stored, in f64.
@@ -76,6 +78,7 @@ impl fmt::Display for VectorProblem {
                 f,
                 "{found} elements where {first} has {expected}; a store has one dimension"
             ),
+            VectorProblem::Empty => f.write_str("no elements"),
             VectorProblem::Length { length } => {
                 let problem = RowProblem::Length { length: *length };
                 let row = crate::kernel::RowError { row: 0, problem }.to_string();
@@ -85,7 +88,8 @@ impl fmt::Display for VectorProblem {
     }
 }
 
-/// What stops an import. Whatever stops it, no store is left behind.
+/// What stops an import, or the reading of query vectors. Whatever stops an import, no store is left
+/// behind.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {
@@ -147,7 +151,7 @@ pub enum ImportError {
         /// Where it was used first.
         first: String,
     },
-    /// A vector that cannot be stored.
+    /// A vector that cannot be stored, or be a query.
     #[error("{place}: {problem}")]
     Vector {
         /// File and node or row.
@@ -155,7 +159,13 @@ pub enum ImportError {
         /// What is wrong with it.
         problem: VectorProblem,
     },
-    /// A file is not a `.npy` file that can be imported.
+    /// A file of query vectors has none.
+    #[error("{} holds no vector", path.display())]
+    NoVectors {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file is not a `.npy` file that can be read.
     #[error("{}: {source}", path.display())]
     Npy {
         /// The file.

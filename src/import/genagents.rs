@@ -30,15 +30,18 @@ const STEP_US: i64 = 3_600_000_000;
 /// The depth stored is 0 for anything but a reflection, and for a reflection 1 + the deepest memory
 /// it cites among those before it. The payload is empty, or a JSON object of the unknown fields by name.
 ///
+/// `progress` is first called after the archive was read whole; see [progress](crate::import#progress).
+///
 /// # Errors
 /// Whatever cannot be understood, naming the file and the node; then there is no store.
 pub fn genagents(
     folder: &Path,
     destination: &Path,
     options: &Options,
+    progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Report, ImportError> {
     destination::check(destination)?;
-    destination::build(destination, read(folder, options)?)
+    destination::build(destination, read(folder, options)?, progress)
 }
 
 fn read(folder: &Path, options: &Options) -> Result<Archive, ImportError> {

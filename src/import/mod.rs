@@ -1,11 +1,18 @@
 //! Readers for memories saved by other systems: [`reverie`] and [`genagents`] (the generative agents'
-//! two public archive formats) and [`npy`] (a matrix with a `.jsonl` file beside it).
+//! two public archive formats) and [`npy`] (a matrix with a `.jsonl` file beside it);
+//! and for the query vectors of a file, [`read_vectors`].
 //!
 //! An import reports instead of guessing. What can be kept is kept and named in the [`Report`]; what
 //! cannot be understood is an [`ImportError`] that says where it stands. The store is built in a
 //! temporary folder beside the destination (`.NAME.import-...`) and renamed at the end: an import
 //! either commits whole or leaves no store. (A killed process can leave the temporary folder.)
 //!
+//! # Progress
+//! Each importer calls its `progress` with the memories done and their total: with 0 when the source
+//! is open and the store begun, then every 4096 memories, and after the last. The commit that makes the
+//! store durable comes after that. For no progress, pass `&mut |_, _| ()`.
+//!
+//! # Ids
 //! Ids are dense in the order of import, from 0; the source's own names become the keys.
 //! Each function's docs say which field goes where.
 
@@ -16,6 +23,7 @@ mod evidence;
 mod genagents;
 mod json;
 mod npy;
+mod query;
 mod report;
 mod reverie;
 pub mod timestamp;
@@ -24,6 +32,7 @@ mod vectors;
 pub use error::{ImportError, Place, VectorProblem};
 pub use genagents::genagents;
 pub use npy::{HeaderError, npy};
+pub use query::read_vectors;
 pub use report::{Affected, EvidenceForm, LISTED_MAX, Notice, NoticeKind, Report, Trace};
 pub use reverie::reverie;
 
@@ -86,6 +95,9 @@ struct Plan {
 /// Something to import: it knows what store it needs, and then gives its memories one by one.
 trait Source {
     fn plan(&self) -> &Plan;
+
+    /// How many it will give.
+    fn memories(&self) -> u64;
 
     fn feed(self, sink: &mut dyn Sink) -> Result<Report, ImportError>;
 }

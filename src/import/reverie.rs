@@ -38,15 +38,18 @@ use std::path::Path;
 /// type_count, filling (a chat's utterances, which are no evidence), depth (if it differs), then any
 /// unknown fields by name; values as the file wrote them.
 ///
+/// `progress` is first called after the archive was read whole; see [progress](crate::import#progress).
+///
 /// # Errors
 /// Whatever cannot be understood, naming the file and the node; then there is no store.
 pub fn reverie(
     folder: &Path,
     destination: &Path,
     options: &Options,
+    progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Report, ImportError> {
     destination::check(destination)?;
-    destination::build(destination, read(folder, options)?)
+    destination::build(destination, read(folder, options)?, progress)
 }
 
 fn read(folder: &Path, options: &Options) -> Result<Archive, ImportError> {

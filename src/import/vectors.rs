@@ -26,12 +26,20 @@ pub(super) enum Fit {
     Stored { rounded: usize },
 }
 
+/// Refuses NaN and infinities.
+pub(super) fn finite(values: &[f32]) -> Result<(), VectorProblem> {
+    match values.iter().position(|x| !x.is_finite()) {
+        None => Ok(()),
+        Some(element) => Err(VectorProblem::Element {
+            element,
+            found: values[element].to_string(),
+        }),
+    }
+}
+
 /// Whether `values` can be a row of a `dtype` column.
 pub(super) fn fit(dtype: Dtype, values: &[f32]) -> Result<Fit, VectorProblem> {
-    if let Some(element) = values.iter().position(|x| !x.is_finite()) {
-        let found = values[element].to_string();
-        return Err(VectorProblem::Element { element, found });
-    }
+    finite(values)?;
     let Some(dim) = NonZeroUsize::new(values.len()).filter(|_| values.iter().any(|&x| x != 0.0))
     else {
         return Ok(Fit::Zero);
@@ -216,17 +224,25 @@ impl<'de> Visitor<'de> for Elements<'_> {
         Ok(Vector::default())
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vector, A::Error> {
-        let mut vector = Vector::default();
-        while let Some(wide) = seq.next_element::<f64>()? {
-            let narrow = wide as f32;
-            if !narrow.is_finite() {
-                return Err(A::Error::custom(format!("{wide:e} is beyond f32")));
-            }
-            vector.rounded += usize::from(f64::from(narrow) != wide);
-            vector.values.push(narrow);
-            *self.0 += 1;
-        }
-        Ok(vector)
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Vector, A::Error> {
+        elements(seq, self.0)
     }
+}
+
+/// Reads a list of numbers, counting in `at`: after an error, the element it is about.
+pub(super) fn elements<'de, A: SeqAccess<'de>>(
+    mut seq: A,
+    at: &mut usize,
+) -> Result<Vector, A::Error> {
+    let mut vector = Vector::default();
+    while let Some(wide) = seq.next_element::<f64>()? {
+        let narrow = wide as f32;
+        if !narrow.is_finite() {
+            return Err(A::Error::custom(format!("{wide:e} is beyond f32")));
+        }
+        vector.rounded += usize::from(f64::from(narrow) != wide);
+        vector.values.push(narrow);
+        *at += 1;
+    }
+    Ok(vector)
 }

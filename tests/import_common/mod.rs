@@ -78,6 +78,7 @@ impl Folder {
             &self.source(),
             &self.store(),
             options,
+            &mut |_, _| (),
         ))
     }
 
@@ -86,6 +87,7 @@ impl Folder {
             &self.source(),
             &self.store(),
             options,
+            &mut |_, _| (),
         ))
     }
 
@@ -93,7 +95,13 @@ impl Folder {
     pub fn npy(&self, options: &Options) -> Result<Report, ImportError> {
         let source = self.source();
         let (npy, jsonl) = (source.join("m.npy"), source.join("m.jsonl"));
-        self.checked(memorank::import::npy(&npy, &jsonl, &self.store(), options))
+        self.checked(memorank::import::npy(
+            &npy,
+            &jsonl,
+            &self.store(),
+            options,
+            &mut |_, _| (),
+        ))
     }
 
     /// Every import either leaves exactly a store, or nothing.

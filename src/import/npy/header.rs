@@ -1,5 +1,5 @@
-//! The header of a `.npy` file (format versions 1.0, 2.0 and 3.0), for two-dimensional little-endian
-//! matrices of floats.
+//! The header of a `.npy` file (format versions 1.0, 2.0 and 3.0), for little-endian
+//! floats in one or two dimensions.
 //!
 //! Read here and not by one of the crates for it: what they bring along (a parser generator, big
 //! integers, or a whole array library) is many times this file, and a header that lies must be an
@@ -39,6 +39,15 @@ impl Element {
     }
 }
 
+/// Which shapes are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shapes {
+    /// `(rows, dim)`.
+    Matrix,
+    /// That, or `(dim,)`: one row.
+    Vectors,
+}
+
 /// What a `.npy` file says about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
@@ -54,7 +63,7 @@ pub(super) struct Header {
     pub(super) data_bytes: u64,
 }
 
-/// Why a file is no `.npy` file that can be imported.
+/// Why a file is no `.npy` file that can be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeaderError {
@@ -89,6 +98,11 @@ pub enum HeaderError {
     /// Not a matrix of rows.
     #[error("the shape is {0:?}; it must be two numbers, rows and a dimension above 0")]
     Shape(Vec<u64>),
+    /// Neither a vector nor a matrix of rows, where both are taken.
+    #[error(
+        "the shape is {0:?}; it must be one number, a dimension above 0, or two, rows and a dimension above 0"
+    )]
+    VectorShape(Vec<u64>),
     /// The shape's size does not fit in 64 bits.
     #[error("{rows} rows of {dim} elements are more than 2^64 bytes")]
     Size {
@@ -116,14 +130,19 @@ pub enum HeaderError {
 /// The longest header that is read. numpy itself trusts 10,000 bytes.
 const HEADER_MAX: u64 = 64 * 1024;
 
-const MAGIC: &[u8; 6] = b"\x93NUMPY";
+/// How every `.npy` file begins.
+pub(in crate::import) const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
 impl Header {
     /// Reads the header of a file of `file_bytes` bytes, and leaves `file` at the first row.
     ///
     /// # Errors
-    /// Anything but a two-dimensional `<f2`, `<f4` or `<f8` matrix in C order that fills its file exactly.
-    pub(super) fn read(file: &mut impl Read, file_bytes: u64) -> Result<Header, HeaderError> {
+    /// Anything but `<f2`, `<f4` or `<f8` in C order, in one of `shapes`, that fill their file exactly.
+    pub(super) fn read(
+        file: &mut impl Read,
+        file_bytes: u64,
+        shapes: Shapes,
+    ) -> Result<Header, HeaderError> {
         let mut start = [0; 8];
         file.read_exact(&mut start)?;
         let [magic @ .., major, minor] = start;
@@ -148,7 +167,7 @@ impl Header {
         }
         let mut text = vec![0; length as usize];
         file.read_exact(&mut text)?;
-        let (element, rows, dim) = matrix(Dictionary::parse(&text, prefix)?)?;
+        let (element, rows, dim) = matrix(Dictionary::parse(&text, prefix)?, shapes)?;
         let size = HeaderError::Size { rows, dim };
         let data_bytes = rows
             .checked_mul(dim)
@@ -176,7 +195,7 @@ impl Header {
     }
 }
 
-fn matrix(dictionary: Dictionary) -> Result<(Element, u64, u64), HeaderError> {
+fn matrix(dictionary: Dictionary, shapes: Shapes) -> Result<(Element, u64, u64), HeaderError> {
     let element = match dictionary.descr.as_str() {
         "<f2" => Element::F16,
         "<f4" => Element::F32,
@@ -186,9 +205,11 @@ fn matrix(dictionary: Dictionary) -> Result<(Element, u64, u64), HeaderError> {
     if dictionary.fortran_order {
         return Err(HeaderError::FortranOrder);
     }
-    match dictionary.shape[..] {
-        [rows, dim] if dim > 0 => Ok((element, rows, dim)),
-        _ => Err(HeaderError::Shape(dictionary.shape)),
+    match (shapes, &dictionary.shape[..]) {
+        (_, &[rows, dim]) if dim > 0 => Ok((element, rows, dim)),
+        (Shapes::Vectors, &[dim]) if dim > 0 => Ok((element, 1, dim)),
+        (Shapes::Matrix, _) => Err(HeaderError::Shape(dictionary.shape)),
+        (Shapes::Vectors, _) => Err(HeaderError::VectorShape(dictionary.shape)),
     }
 }
 
@@ -353,7 +374,7 @@ mod tests {
     }
 
     fn read(file: &[u8]) -> Result<Header, HeaderError> {
-        Header::read(&mut &file[..], file.len() as u64)
+        Header::read(&mut &file[..], file.len() as u64, Shapes::Vectors)
     }
 
     #[test]
@@ -368,6 +389,16 @@ mod tests {
                 assert_eq!((header.element, header.rows, header.dim), (element, 3, 5));
             }
         }
+    }
+
+    #[test]
+    fn one_dimension_is_one_row_where_it_is_taken() {
+        let text = b"{'descr': '<f4', 'fortran_order': False, 'shape': (5,), }";
+        let file = file(1, text, 20);
+        let header = read(&file).unwrap();
+        assert_eq!((header.rows, header.dim), (1, 5));
+        let refused = Header::read(&mut &file[..], file.len() as u64, Shapes::Matrix);
+        assert!(matches!(refused, Err(HeaderError::Shape(shape)) if shape == [5]));
     }
 
     proptest! {

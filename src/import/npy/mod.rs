@@ -2,9 +2,12 @@
 
 mod header;
 mod lines;
+mod matrix;
 mod memories;
 
 pub use header::HeaderError;
+pub(super) use header::MAGIC;
+pub(super) use matrix::Matrix;
 
 use super::report::{Report, Tally};
 use super::vectors::{Fit, fit};
@@ -12,16 +15,14 @@ use super::{
     ImportError, NoticeKind, Options, Place, Plan, Sink, Source, VectorProblem, destination,
     note_rounding,
 };
-use crate::kernel::{Dtype, f16};
+use crate::kernel::Dtype;
 use crate::store::NewMemory;
-use half::slice::HalfFloatSliceExt;
-use header::{Element, Header};
+use header::Element;
 use lines::Index;
 use memories::Memories;
 use std::fs::File;
-use std::io::{BufReader, Read};
-use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::io::BufReader;
+use std::path::Path;
 
 /// Imports the rows of `npy` with the memories of `jsonl` into a new store at `destination`.
 ///
@@ -47,6 +48,9 @@ use std::path::{Path, PathBuf};
 /// null is the same as absent. A time is RFC 3339 text with a zone, or a number if [`Options::time_unit`]
 /// declares its unit. A row of zeros is stored without a vector, and reported.
 ///
+/// `progress` is first called after the `.jsonl` file was read for its keys; see
+/// [progress](crate::import#progress).
+///
 /// # Errors
 /// Whatever cannot be understood, naming the file and the line or row; then there is no store.
 pub fn npy(
@@ -54,35 +58,23 @@ pub fn npy(
     jsonl: &Path,
     destination: &Path,
     options: &Options,
+    progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Report, ImportError> {
     destination::check(destination)?;
-    destination::build(destination, Rows::open(npy, jsonl, options)?)
+    let rows = Rows::open(npy, jsonl, options)?;
+    destination::build(destination, rows, progress)
 }
 
 struct Rows {
     plan: Plan,
-    path: PathBuf,
-    file: BufReader<File>,
-    header: Header,
+    matrix: Matrix<BufReader<File>>,
     memories: Memories,
 }
 
 impl Rows {
     fn open(npy: &Path, jsonl: &Path, options: &Options) -> Result<Rows, ImportError> {
-        let failed = |source| ImportError::Npy {
-            path: npy.to_owned(),
-            source,
-        };
-        let file = File::open(npy).map_err(|source| ImportError::Io {
-            path: npy.to_owned(),
-            remedy: "",
-            source,
-        })?;
-        let file_bytes = file.metadata().map_err(|e| failed(e.into()))?.len();
-        let mut file = BufReader::with_capacity(1 << 20, file);
-        let header = Header::read(&mut file, file_bytes).map_err(failed)?;
-        let dim = usize::try_from(header.dim).ok().and_then(NonZeroUsize::new);
-        let dim = dim.ok_or_else(|| failed(HeaderError::Shape(vec![header.rows, header.dim])))?;
+        let matrix = Matrix::open(npy)?;
+        let dim = matrix.dim();
         if let Some(expected) = options.dim.filter(|&expected| expected != dim) {
             return Err(ImportError::Vector {
                 place: Place {
@@ -97,15 +89,15 @@ impl Rows {
             });
         }
         let index = Index::read(jsonl)?;
-        if index.lines != header.rows {
+        if index.lines != matrix.rows() {
             return Err(ImportError::Counts {
                 npy: npy.to_owned(),
-                rows: header.rows,
+                rows: matrix.rows(),
                 jsonl: jsonl.to_owned(),
                 lines: index.lines,
             });
         }
-        let (dtype, dtype_reason) = match (options.dtype, header.element) {
+        let (dtype, dtype_reason) = match (options.dtype, matrix.element()) {
             (Some(asked), element) => (asked, format!("asked for; the file holds {element}")),
             (None, Element::F16) => (Dtype::F16, "the file holds <f2".to_owned()),
             (None, Element::F32) => (Dtype::F32, "the file holds <f4".to_owned()),
@@ -121,50 +113,9 @@ impl Rows {
                 dtype_reason,
                 model: options.model.clone(),
             },
-            path: npy.to_owned(),
-            file,
-            header,
+            matrix,
             memories: Memories::open(jsonl, index, options.time_unit)?,
         })
-    }
-
-    fn place(&self, row: u64) -> Place {
-        Place {
-            path: self.path.clone(),
-            item: format!("row {row}"),
-        }
-    }
-
-    /// Decodes a row into `values`, and gives the number of elements that f32 had to round.
-    fn decode(&self, bytes: &[u8], values: &mut [f32]) -> Result<usize, VectorProblem> {
-        match self.header.element {
-            Element::F16 => {
-                // A row at a time: converting one by one costs most of the reading.
-                let chunks = bytes.as_chunks().0.iter();
-                let halves: Vec<f16> = chunks.map(|&b| f16::from_le_bytes(b)).collect();
-                halves.convert_to_f32_slice(values);
-            }
-            Element::F32 => {
-                for (value, b) in values.iter_mut().zip(bytes.as_chunks().0) {
-                    *value = f32::from_le_bytes(*b);
-                }
-            }
-            Element::F64 => {
-                let mut rounded = 0;
-                for (element, (value, b)) in values.iter_mut().zip(bytes.as_chunks().0).enumerate()
-                {
-                    let wide = f64::from_le_bytes(*b);
-                    *value = wide as f32;
-                    if wide.is_finite() && !value.is_finite() {
-                        let found = format!("{wide:e} is beyond f32");
-                        return Err(VectorProblem::Element { element, found });
-                    }
-                    rounded += usize::from(f64::from(*value) != wide);
-                }
-                return Ok(rounded);
-            }
-        }
-        Ok(0)
     }
 }
 
@@ -173,27 +124,19 @@ impl Source for Rows {
         &self.plan
     }
 
+    fn memories(&self) -> u64 {
+        self.matrix.rows()
+    }
+
     fn feed(mut self, sink: &mut dyn Sink) -> Result<Report, ImportError> {
         let dim = self.plan.dim.get();
         let mut tally = Tally::default();
-        // A row lies in the file, so its size is real; without rows the dimension is only a claim.
-        let elements = if self.header.rows == 0 { 0 } else { dim };
-        let mut values = vec![0.0; elements];
-        let mut bytes = vec![0; elements * self.header.element.size_bytes()];
+        let mut values = self.matrix.row_buffer();
         let mut row = 0;
         while let Some(line) = self.memories.next(&mut tally.notices)? {
-            self.file
-                .read_exact(&mut bytes)
-                .map_err(|source| ImportError::Io {
-                    path: self.path.clone(),
-                    remedy: "the file changed while it was read",
-                    source,
-                })?;
-            let fitted = self
-                .decode(&bytes, &mut values)
-                .and_then(|rounded| Ok((rounded, fit(self.plan.dtype, &values)?)));
-            let (to_f32, fit) = fitted.map_err(|problem| ImportError::Vector {
-                place: self.place(row),
+            let to_f32 = self.matrix.next_row(&mut values)?;
+            let fit = fit(self.plan.dtype, &values).map_err(|problem| ImportError::Vector {
+                place: self.matrix.place(row),
                 problem,
             })?;
             let embedding = match fit {
@@ -223,14 +166,14 @@ impl Source for Rows {
             tally.count(&memory);
             row += 1;
         }
-        if row != self.header.rows {
+        if row != self.matrix.rows() {
             return Err(ImportError::Counts {
-                npy: self.path,
-                rows: self.header.rows,
+                npy: self.matrix.path().to_owned(),
+                rows: self.matrix.rows(),
                 jsonl: self.memories.path().to_owned(),
                 lines: row,
             });
         }
-        Ok(tally.report("npy", &self.path, Vec::new(), &self.plan))
+        Ok(tally.report("npy", self.matrix.path(), Vec::new(), &self.plan))
     }
 }
