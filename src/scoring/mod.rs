@@ -19,9 +19,9 @@
 //!
 //! A ranking reads the embeddings once and the signals twice:
 //!
-//! 1. [`relevance`] writes one f32 cosine per candidate into scratch, and finds the ranges of all
+//! 1. `relevance` writes one f32 cosine per candidate into scratch, and finds the ranges of all
 //!    three signals on the way, block by block;
-//! 2. with the ranges known, [`top`] keeps the k best totals.
+//! 2. with the ranges known, `score` makes totals and `top` keeps the k best totals.
 //!
 //! All arithmetic after the cosine is f64 with `+ - * /` and integers only, in one written order, so
 //! that results have the same bits on every instruction set, number of threads and batch size. This

@@ -1,2 +1,66 @@
-//! The `memorank` program.
-fn main() {}
+//! The `memorank` program: import memories, rank them, look at them, check them.
+//!
+//! Data go to stdout, progress to stderr and only to a terminal. Exit code 0: done; 1: an error;
+//! 2: the command line is wrong; 3: damage was found in a store.
+
+mod demo;
+mod failure;
+mod import;
+mod info;
+mod output;
+mod query;
+mod show;
+mod verify;
+
+use clap::{Parser, Subcommand};
+use output::Output;
+use std::process::ExitCode;
+
+/// Exact retrieval for the memory streams of generative agents.
+///
+/// Every memory is scored on relevance, recency and importance, each normalised over all candidates.
+/// The environment variable MEMORANK_ISA (scalar, portable, avx2, avx512) forces an instruction set; the
+/// results are the same, bit for bit.
+#[derive(Parser)]
+#[command(version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+
+    /// Print one JSON document with a "schema" field instead of text.
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// See a million memories ranked, in a temporary folder that is removed at the end.
+    Demo(demo::Args),
+    /// Make a store of another system's memories.
+    Import(import::Args),
+    /// Rank a store's memories for a query.
+    Query(query::Args),
+    /// Show one memory with all its fields.
+    Show(show::Args),
+    /// Tell what a store holds and where its bytes are.
+    Info(info::Args),
+    /// Check every byte of a store against its checksums.
+    Verify(verify::Args),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let mut out = Output::new(cli.json);
+    let done = match cli.command {
+        Command::Demo(args) => demo::run(&args, &mut out),
+        Command::Import(args) => import::run(&args, &mut out),
+        Command::Query(args) => query::run(&args, &mut out),
+        Command::Show(args) => show::run(&args, &mut out),
+        Command::Info(args) => info::run(&args, &mut out),
+        Command::Verify(args) => verify::run(&args, &mut out),
+    };
+    match done.and_then(|()| out.finish()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

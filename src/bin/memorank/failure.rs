@@ -1,0 +1,113 @@
+//! What can go wrong, and the exit code each has.
+
+use memorank::import::ImportError;
+use memorank::kernel::IsaError;
+use memorank::scoring::RankError;
+use memorank::store::{OpenError, ReadError, WriteError};
+use memorank::stream::StreamError;
+use std::error::Error;
+use std::io;
+use std::process::ExitCode;
+
+pub enum Failure {
+    /// Exit code 1.
+    Error(Box<dyn Error + Send + Sync>),
+    /// Exit code 2.
+    Usage(String),
+    /// Exit code 3.
+    Damage(Box<dyn Error + Send + Sync>),
+    /// Exit code 3, already told in the output.
+    DamageTold,
+    /// Whoever read our output has seen enough: exit code 0.
+    ClosedPipe,
+}
+
+impl Failure {
+    pub fn report(self) -> ExitCode {
+        let (code, message) = match self {
+            Failure::Error(e) => (1, e.to_string()),
+            Failure::Usage(message) => (2, message),
+            Failure::Damage(e) => (3, e.to_string()),
+            Failure::DamageTold => return ExitCode::from(3),
+            Failure::ClosedPipe => return ExitCode::SUCCESS,
+        };
+        eprintln!("memorank: {message}");
+        ExitCode::from(code)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(e: io::Error) -> Failure {
+        match e.kind() {
+            io::ErrorKind::BrokenPipe => Failure::ClosedPipe,
+            _ => Failure::Error(e.into()),
+        }
+    }
+}
+
+impl From<OpenError> for Failure {
+    fn from(e: OpenError) -> Failure {
+        match e {
+            OpenError::Foreign { .. }
+            | OpenError::ManifestCut { .. }
+            | OpenError::ManifestChecksum { .. }
+            | OpenError::ManifestDamaged { .. }
+            | OpenError::ColumnMissing { .. }
+            | OpenError::ColumnCut { .. }
+            | OpenError::Damaged { .. } => Failure::Damage(e.into()),
+            // What is no store, or not to be had, is not damaged.
+            _ => Failure::Error(e.into()),
+        }
+    }
+}
+
+impl From<ReadError> for Failure {
+    fn from(e: ReadError) -> Failure {
+        match e {
+            ReadError::Damaged(_) => Failure::Damage(e.into()),
+            _ => Failure::Error(e.into()),
+        }
+    }
+}
+
+impl From<StreamError> for Failure {
+    fn from(e: StreamError) -> Failure {
+        match e {
+            StreamError::Rank(e) => e.into(),
+            StreamError::Read(e) => e.into(),
+            _ => Failure::Error(e.into()),
+        }
+    }
+}
+
+impl From<RankError> for Failure {
+    fn from(e: RankError) -> Failure {
+        match e {
+            // Weights and decays come from the command line.
+            RankError::Scoring(e) => Failure::Usage(e.to_string()),
+            // The store was checked when it was written: what is not finite now is damage.
+            RankError::Cosine { .. }
+            | RankError::InverseNorm { .. }
+            | RankError::Importance { .. } => Failure::Damage(e.into()),
+            _ => Failure::Error(e.into()),
+        }
+    }
+}
+
+impl From<IsaError> for Failure {
+    fn from(e: IsaError) -> Failure {
+        Failure::Usage(format!("MEMORANK_ISA: {e}"))
+    }
+}
+
+impl From<WriteError> for Failure {
+    fn from(e: WriteError) -> Failure {
+        Failure::Error(e.into())
+    }
+}
+
+impl From<ImportError> for Failure {
+    fn from(e: ImportError) -> Failure {
+        Failure::Error(e.into())
+    }
+}

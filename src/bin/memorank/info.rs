@@ -1,0 +1,121 @@
+//! `memorank info`: what a store holds and where its bytes are.
+
+use crate::failure::Failure;
+use crate::output::{Output, grouped};
+use memorank::import::timestamp::format_us;
+use memorank::store::Store;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// The store's folder.
+    store: PathBuf,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    store: String,
+    memories: usize,
+    without_vector: usize,
+    next_id: u64,
+    dim: usize,
+    dtype: &'static str,
+    model: Option<&'a str>,
+    kinds: BTreeMap<&'a str, usize>,
+    first_created: Option<String>,
+    last_created: Option<String>,
+    newest_access: Option<String>,
+    bytes: u64,
+    files: Vec<File>,
+}
+
+#[derive(Serialize)]
+struct File {
+    name: String,
+    element: &'static str,
+    bytes: u64,
+}
+
+pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
+    let store = Store::open_read_only(&args.store)?;
+    let info = store.info();
+    let mut kinds = BTreeMap::new();
+    for row in 0..store.len() {
+        *kinds.entry(store.memory(row)?.kind.as_str()).or_default() += 1;
+    }
+    let files = info.files.iter().map(|file| File {
+        name: file
+            .path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned(),
+        element: file.element,
+        bytes: file.bytes,
+    });
+    let time = |us: Option<&i64>| us.map(|&us| format_us(us));
+    let document = Document {
+        schema: "memorank.info/1",
+        store: args.store.display().to_string(),
+        memories: info.rows,
+        without_vector: info.without_vector,
+        next_id: info.next_id,
+        dim: info.dim.get(),
+        dtype: info.dtype.name(),
+        model: info.model.as_deref(),
+        kinds,
+        first_created: time(store.created().iter().min()),
+        last_created: time(store.created().iter().max()),
+        newest_access: time(store.last_access().iter().max()),
+        bytes: info.files.iter().map(|file| file.bytes).sum(),
+        files: files.collect(),
+    };
+    if out.is_json() {
+        return out.document(&document);
+    }
+    out.heading(format_args!(
+        "{}: {} memories x {} {}",
+        document.store,
+        grouped(document.memories),
+        document.dim,
+        document.dtype
+    ))?;
+    out.line(format_args!(
+        "  without a vector  {}",
+        grouped(document.without_vector)
+    ))?;
+    out.line(format_args!("  next id           {}", document.next_id))?;
+    out.line(format_args!(
+        "  embedding model   {}",
+        document.model.unwrap_or("not named")
+    ))?;
+    for (name, time) in [
+        ("first created", &document.first_created),
+        ("last created", &document.last_created),
+        ("newest access", &document.newest_access),
+    ] {
+        out.line(format_args!(
+            "  {name:<16}  {}",
+            time.as_deref().unwrap_or("-")
+        ))?;
+    }
+    for (kind, n) in &document.kinds {
+        out.line(format_args!(
+            "  {:<16}  {}",
+            crate::output::one_line(kind, 16),
+            grouped(*n)
+        ))?;
+    }
+    for file in &document.files {
+        out.line(format_args!(
+            "  {:<24} {:>6} {:>16} bytes",
+            file.name,
+            file.element,
+            grouped(file.bytes as usize)
+        ))?;
+    }
+    Ok(())
+}

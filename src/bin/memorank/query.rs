@@ -1,0 +1,347 @@
+//! `memorank query`: a store's memories, ranked.
+
+use crate::failure::Failure;
+use crate::output::{Output, bar, grouped, one_line};
+use crate::show;
+use memorank::Par;
+use memorank::import::{self, timestamp};
+use memorank::kernel::{Isa, Kernel};
+use memorank::scoring::{Component, Preset, Ranges, Ranking, Recency, Touch, Workspace};
+use memorank::store::Store;
+use memorank::stream::{self, Ask};
+use serde::Serialize;
+use std::path::PathBuf;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// The store's folder.
+    store: PathBuf,
+    #[command(flatten)]
+    like: Like,
+    /// Leave the memory named by --like out: it does not compete.
+    #[arg(long, requires = "like")]
+    exclude_self: bool,
+    /// Which of the vectors in FILE, counted from 0.
+    #[arg(long, requires = "vector", default_value_t = 0, value_name = "N")]
+    vector_index: usize,
+    /// The embedding model's name: an error if the store was made by another.
+    #[arg(long)]
+    model: Option<String>,
+    /// What is computed.
+    #[arg(long, default_value = "paper", value_parser = Preset::NAMES)]
+    preset: String,
+    /// The weight of relevance, instead of the preset's.
+    #[arg(long, value_name = "WEIGHT", allow_negative_numbers = true)]
+    relevance: Option<f64>,
+    /// The weight of recency, instead of the preset's.
+    #[arg(long, value_name = "WEIGHT", allow_negative_numbers = true)]
+    recency: Option<f64>,
+    /// The weight of importance, instead of the preset's.
+    #[arg(long, value_name = "WEIGHT", allow_negative_numbers = true)]
+    importance: Option<f64>,
+    /// What remains of recency after an hour (reverie: after a position), instead of the preset's.
+    #[arg(long, allow_negative_numbers = true)]
+    decay: Option<f64>,
+    /// How many memories, instead of the preset's number.
+    #[arg(short, long)]
+    k: Option<usize>,
+    /// The moment of asking (RFC 3339); by default the newest last access in the store.
+    #[arg(long)]
+    now: Option<String>,
+    /// Refresh the last access of what is returned. Without it, no byte of the store changes.
+    #[arg(long)]
+    touch: bool,
+    /// How many threads; 0 for one per core.
+    #[arg(long, default_value_t = 0)]
+    threads: usize,
+}
+
+#[derive(clap::Args)]
+#[group(required = true, multiple = false)]
+struct Like {
+    /// A file with the query's vector: .npy, or JSON: [0.1, 0.2, ...].
+    #[arg(long, value_name = "FILE")]
+    vector: Option<PathBuf>,
+    /// Ask with the embedding of this memory (its key or id).
+    #[arg(long, value_name = "KEY")]
+    like: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    store: String,
+    preset: &'a str,
+    settings: Preset,
+    now: String,
+    now_us: i64,
+    isa: &'static str,
+    memories: usize,
+    candidates: usize,
+    ranges: Option<Ranges>,
+    touched: usize,
+    hits: Vec<Hit<'a>>,
+}
+
+#[derive(Serialize)]
+struct Hit<'a> {
+    id: u64,
+    key: Option<&'a str>,
+    kind: &'a str,
+    text: &'a str,
+    created: String,
+    /// After the touch, if there was one.
+    last_access: String,
+    score: f64,
+    relevance: Component,
+    recency: Component,
+    importance: Component,
+}
+
+pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
+    let preset = args.preset()?;
+    let kernel = Kernel::new(Isa::from_env()?)?;
+    let mut store = if args.touch {
+        Store::open(&args.store)?
+    } else {
+        Store::open_read_only(&args.store)?
+    };
+    if let (Some(asked), Some(stored)) = (&args.model, store.model())
+        && asked != stored
+    {
+        return Err(Failure::Error(
+            format!("the store's embeddings are by {stored:?}, the query's by {asked:?}").into(),
+        ));
+    }
+    let (embedding, exclude) = args.embedding(&store)?;
+    let newest = store.last_access().iter().copied().max();
+    let now = match &args.now {
+        Some(text) => {
+            timestamp::parse_rfc3339_us(text).map_err(|e| Failure::Usage(format!("--now: {e}")))?
+        }
+        None => newest.unwrap_or(0),
+    };
+
+    let ask = Ask {
+        embedding: &embedding,
+        now,
+        preset: &preset,
+        exclude: &exclude,
+    };
+    let mut workspace = Workspace::with_kernel(kernel);
+    let mut ranking = Ranking::default();
+    on_threads(args.threads, |par| {
+        stream::retrieve(&mut store, &ask, par, &mut workspace, &mut ranking)
+    })??;
+    let touched = match preset.touch {
+        Touch::Returned => ranking.hits.len(),
+        Touch::None => 0,
+    };
+    if args.touch {
+        store.sync()?;
+    }
+
+    let document = Document {
+        schema: "memorank.query/1",
+        store: args.store.display().to_string(),
+        preset: &args.preset,
+        settings: preset,
+        now: timestamp::format_us(now),
+        now_us: now,
+        isa: kernel.isa().name(),
+        memories: store.len(),
+        candidates: ranking.candidates,
+        ranges: ranking.ranges,
+        touched,
+        hits: hits(&store, &ranking)?,
+    };
+    if out.is_json() {
+        out.document(&document)
+    } else {
+        print(&document, args.now.is_none(), out)
+    }
+}
+
+/// Runs `work` on so many threads: a pool of this program's for more than one.
+pub fn on_threads<T: Send>(
+    threads: usize,
+    work: impl FnOnce(Par) -> T + Send,
+) -> Result<T, Failure> {
+    if threads == 1 {
+        return Ok(work(Par::Serial));
+    }
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    Ok(pool
+        .map_err(|e| Failure::Error(e.into()))?
+        .install(|| work(Par::Rayon)))
+}
+
+impl Args {
+    fn preset(&self) -> Result<Preset, Failure> {
+        let Some(mut preset) = Preset::named(&self.preset) else {
+            return Err(Failure::Usage(format!(
+                "no preset is called {:?}",
+                self.preset
+            )));
+        };
+        let weights = &mut preset.scoring.weights;
+        weights.relevance = self.relevance.unwrap_or(weights.relevance);
+        weights.recency = self.recency.unwrap_or(weights.recency);
+        weights.importance = self.importance.unwrap_or(weights.importance);
+        if let Some(given) = self.decay {
+            match &mut preset.scoring.recency {
+                Recency::Age { decay, .. } | Recency::Position { decay } => *decay = given,
+            }
+        }
+        preset.k = self.k.unwrap_or(preset.k);
+        // Whatever the preset does: a query from the command line touches if it is told to.
+        preset.touch = if self.touch {
+            Touch::Returned
+        } else {
+            Touch::None
+        };
+        preset
+            .scoring
+            .check()
+            .map_err(|e| Failure::Usage(e.to_string()))?;
+        Ok(preset)
+    }
+
+    /// The query's vector, and the rows that do not compete.
+    fn embedding(&self, store: &Store) -> Result<(Vec<f32>, Vec<u32>), Failure> {
+        if let Some(key) = &self.like.like {
+            let row = show::find(store, key)?;
+            let Some(embedding) = store.embedding(row) else {
+                return Err(Failure::Error(
+                    format!("{key:?} has no embedding to ask with").into(),
+                ));
+            };
+            return Ok((
+                embedding,
+                if self.exclude_self {
+                    vec![row as u32]
+                } else {
+                    vec![]
+                },
+            ));
+        }
+        let Some(path) = &self.like.vector else {
+            return Err(Failure::Usage("give --vector or --like".to_owned()));
+        };
+        let mut vectors = import::read_vectors(path)?;
+        let (index, found) = (self.vector_index, vectors.len());
+        if index >= found {
+            let told = format!(
+                "--vector-index {index}: {} holds {found} vectors",
+                path.display()
+            );
+            return Err(Failure::Usage(told));
+        }
+        Ok((vectors.swap_remove(index), vec![]))
+    }
+}
+
+fn hits<'a>(store: &'a Store, ranking: &Ranking) -> Result<Vec<Hit<'a>>, Failure> {
+    let hits = ranking.hits.iter().map(|hit| {
+        let memory = store.memory(hit.row)?;
+        Ok(Hit {
+            id: memory.id,
+            key: memory.key,
+            kind: memory.kind.as_str(),
+            text: memory.text,
+            created: timestamp::format_us(memory.created),
+            last_access: timestamp::format_us(memory.last_access),
+            score: hit.score,
+            relevance: hit.relevance,
+            recency: hit.recency,
+            importance: hit.importance,
+        })
+    });
+    hits.collect()
+}
+
+fn print(document: &Document<'_>, newest: bool, out: &mut Output) -> Result<(), Failure> {
+    let why = if newest {
+        " (the newest last access)"
+    } else {
+        ""
+    };
+    out.line(format_args!(
+        "{} candidates of {} memories, preset {}, now {}{why}",
+        grouped(document.candidates),
+        grouped(document.memories),
+        document.preset,
+        document.now
+    ))?;
+    print_ranges(document.ranges.as_ref(), out)?;
+    let rows = document.hits.iter().map(|hit| Line {
+        key: hit
+            .key
+            .map_or_else(|| format!("id {}", hit.id), str::to_owned),
+        text: hit.text,
+        score: hit.score,
+        components: [hit.relevance, hit.recency, hit.importance],
+    });
+    print_hits(rows, out)?;
+    if document.touched > 0 {
+        out.line(format_args!("touched {} memories", document.touched))?;
+    }
+    Ok(())
+}
+
+/// One hit, to be printed.
+pub struct Line<'a> {
+    pub key: String,
+    pub text: &'a str,
+    pub score: f64,
+    pub components: [Component; 3],
+}
+
+pub fn print_hits<'a>(
+    lines: impl Iterator<Item = Line<'a>>,
+    out: &mut Output,
+) -> Result<(), Failure> {
+    out.heading(format_args!(
+        "{:>4} {:>7}  {:<13}  {:<13}  {:<13}  memory",
+        "", "score", "relevance", "recency", "importance"
+    ))?;
+    for (i, line) in lines.enumerate() {
+        let bars = line
+            .components
+            .map(|c| format!("{} {:<4.2}", bar(c.normalized), c.normalized));
+        out.line(format_args!(
+            "{:>4} {:>7.4}  {}  {}  {}  {}  {}",
+            i + 1,
+            line.score,
+            bars[0],
+            bars[1],
+            bars[2],
+            one_line(&line.key, 24),
+            one_line(line.text, 60)
+        ))?;
+    }
+    Ok(())
+}
+
+pub fn print_ranges(ranges: Option<&Ranges>, out: &mut Output) -> Result<(), Failure> {
+    let Some(ranges) = ranges else {
+        return out.line("no candidates");
+    };
+    let ages = ranges.ages.map_or(String::new(), |ages| {
+        let hours = |us: u64| us as f64 / 3.6e9;
+        format!(
+            "  (ages {:.1} h to {:.1} h)",
+            hours(ages.youngest),
+            hours(ages.oldest)
+        )
+    });
+    out.line(format_args!(
+        "ranges: relevance {:.4} to {:.4}, recency {:.4e} to {:.4e}{ages}, importance {} to {}",
+        ranges.relevance.min,
+        ranges.relevance.max,
+        ranges.recency.min,
+        ranges.recency.max,
+        ranges.importance.min,
+        ranges.importance.max
+    ))
+}

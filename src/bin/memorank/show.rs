@@ -1,0 +1,176 @@
+//! `memorank show`: one memory with all its fields.
+
+use crate::failure::Failure;
+use crate::output::Output;
+use memorank::import::timestamp::format_us;
+use memorank::store::{Memory, ReadError, Reference, Store};
+use serde::Serialize;
+use std::path::PathBuf;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// The store's folder.
+    store: PathBuf,
+    /// The memory's key; or its id, if no memory has that key.
+    key: String,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    id: u64,
+    key: Option<&'a str>,
+    kind: &'a str,
+    text: &'a str,
+    created: String,
+    created_us: i64,
+    last_access: String,
+    last_access_us: i64,
+    expiry: Option<String>,
+    expiry_us: Option<i64>,
+    importance: f32,
+    depth: u32,
+    evidence: Vec<Evidence<'a>>,
+    payload: Payload<'a>,
+    embedding: Option<Vec<f32>>,
+}
+
+/// A reference: to a memory that is there, or one that is not.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Evidence<'a> {
+    Memory { id: u64, key: Option<&'a str> },
+    Deleted { missing_id: u64 },
+    Missing { missing: &'a str },
+}
+
+/// JSON as it is, other bytes in hexadecimal.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Payload<'a> {
+    Json(&'a serde_json::value::RawValue),
+    Hex { hex: String },
+    None,
+}
+
+/// The row of the memory with this key, or else this id.
+pub fn find(store: &Store, key: &str) -> Result<usize, Failure> {
+    if let Some(row) = store.row_of_key(key)? {
+        return Ok(row);
+    }
+    let by_id = key.parse().ok().and_then(|id| store.row_of_id(id));
+    by_id.ok_or_else(|| Failure::Error(format!("no memory has the key or id {key:?}").into()))
+}
+
+pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
+    let store = Store::open_read_only(&args.store)?;
+    let row = find(&store, &args.key)?;
+    let memory = store.memory(row)?;
+    if out.is_json() {
+        return out.document(&document(&store, row, &memory)?);
+    }
+    let key = memory.key.unwrap_or("(no key)");
+    out.heading(format_args!("{key}  id {}  {}", memory.id, memory.kind))?;
+    out.line(memory.text)?;
+    out.line(format_args!("  created      {}", format_us(memory.created)))?;
+    out.line(format_args!(
+        "  last access  {}",
+        format_us(memory.last_access)
+    ))?;
+    if let Some(expiry) = memory.expiry {
+        out.line(format_args!("  expires      {}", format_us(expiry)))?;
+    }
+    out.line(format_args!("  importance   {}", memory.importance))?;
+    out.line(format_args!("  depth        {}", memory.depth))?;
+    for entry in evidence(&store, &memory)? {
+        match entry {
+            Evidence::Memory { id, key } => {
+                let text = store
+                    .row_of_id(id)
+                    .map(|row| store.memory(row))
+                    .transpose()?;
+                let text = text.map_or("", |memory| memory.text);
+                out.line(format_args!(
+                    "  evidence     {} (id {id})  {text}",
+                    key.unwrap_or("-")
+                ))?;
+            }
+            Evidence::Deleted { missing_id } => {
+                out.line(format_args!("  evidence     id {missing_id}: MISSING"))?;
+            }
+            Evidence::Missing { missing } => {
+                out.line(format_args!("  evidence     {missing:?}: MISSING"))?;
+            }
+        }
+    }
+    if !memory.payload.is_empty() {
+        out.line(format_args!(
+            "  payload      {}",
+            String::from_utf8_lossy(memory.payload)
+        ))?;
+    }
+    match store.embedding(row) {
+        None => out.line("  embedding    none: never a candidate"),
+        Some(vector) => {
+            let length = vector
+                .iter()
+                .map(|x| f64::from(*x).powi(2))
+                .sum::<f64>()
+                .sqrt();
+            let (dim, dtype) = (vector.len(), store.dtype());
+            out.line(format_args!(
+                "  embedding    {dim} x {dtype}, length {length:.6}"
+            ))
+        }
+    }
+}
+
+fn document<'a>(
+    store: &'a Store,
+    row: usize,
+    memory: &'a Memory<'a>,
+) -> Result<Document<'a>, ReadError> {
+    let payload = match serde_json::from_slice(memory.payload) {
+        Ok(json) => Payload::Json(json),
+        Err(_) if memory.payload.is_empty() => Payload::None,
+        Err(_) => Payload::Hex {
+            hex: memory
+                .payload
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect(),
+        },
+    };
+    Ok(Document {
+        schema: "memorank.show/1",
+        id: memory.id,
+        key: memory.key,
+        kind: memory.kind.as_str(),
+        text: memory.text,
+        created: format_us(memory.created),
+        created_us: memory.created,
+        last_access: format_us(memory.last_access),
+        last_access_us: memory.last_access,
+        expiry: memory.expiry.map(format_us),
+        expiry_us: memory.expiry,
+        importance: memory.importance,
+        depth: memory.depth,
+        evidence: evidence(store, memory)?,
+        payload,
+        embedding: store.embedding(row),
+    })
+}
+
+fn evidence<'a>(store: &'a Store, memory: &'a Memory<'a>) -> Result<Vec<Evidence<'a>>, ReadError> {
+    let entries = memory.evidence.iter().map(|reference| match reference {
+        Reference::Missing(text) => Ok(Evidence::Missing { missing: text }),
+        Reference::Id(id) => match store.row_of_id(*id) {
+            Some(row) => store.memory(row).map(|m| Evidence::Memory {
+                id: *id,
+                key: m.key,
+            }),
+            None => Ok(Evidence::Deleted { missing_id: *id }),
+        },
+    });
+    entries.collect()
+}
