@@ -133,8 +133,9 @@ impl AgeScale {
                 let u = age - youngest;
                 let kept = exp(rate * u as f64);
                 let left = expm1(rate * (span - u) as f64);
-                // At most 1 but for roundings, which must not outrank the youngest.
-                (kept * left / denominator).min(1.0)
+                // At most 1 but for roundings, which must not outrank the youngest. + 0.0 because
+                // the oldest has 0 over a negative number.
+                (kept * left / denominator).min(1.0) + 0.0
             }
         }
     }

@@ -99,6 +99,11 @@ fn age(since: i64, last_access: i64) -> u64 {
     }
 }
 
+/// `weight * normalized`, + 0.0 so that no total is -0, which would sort behind 0.
+fn weigh(weight: f64, normalized: f64) -> f64 {
+    weight * normalized + 0.0
+}
+
 impl Scorer {
     /// `extent` is that of at least one candidate. Fails if a total could overflow, which without
     /// min-max a large weight and a large importance can do together.
@@ -204,9 +209,10 @@ impl Scorer {
     #[inline(always)]
     pub(super) fn total_from(&self, raw: &Raw, floor: f64) -> Option<f64> {
         let weights = &self.scoring.weights;
-        let relevance = weights.relevance * self.relevance.apply(f64::from(raw.relevance));
-        let importance =
-            weights.importance * self.importance.apply(f64::from(raw.importance + 0.0));
+        let relevance = self.relevance.apply(f64::from(raw.relevance));
+        let relevance = weigh(weights.relevance, relevance);
+        let importance = self.importance.apply(f64::from(raw.importance + 0.0));
+        let importance = weigh(weights.importance, importance);
         let at_most = match (&self.bounds, &self.recency) {
             (Some(bounds), RecencyScale::Age { since, .. }) => {
                 bounds.at_most(age(*since, raw.last_access))
@@ -216,7 +222,7 @@ impl Scorer {
         if (relevance + weights.recency * at_most) + importance < floor {
             return None;
         }
-        let recency = weights.recency * self.recency.normalized(raw);
+        let recency = weigh(weights.recency, self.recency.normalized(raw));
         let total = (relevance + recency) + importance;
         (total >= floor).then_some(total)
     }
@@ -227,7 +233,7 @@ impl Scorer {
         let component = |raw: f64, normalized: f64, weight: f64| Component {
             raw,
             normalized,
-            weighted: weight * normalized,
+            weighted: weigh(weight, normalized),
         };
         let (cosine, stored) = (f64::from(raw.relevance), f64::from(raw.importance + 0.0));
         let relevance = component(cosine, self.relevance.apply(cosine), weights.relevance);
