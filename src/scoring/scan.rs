@@ -39,6 +39,11 @@ impl<'w, 's, S: Relevance> Scan<'w, 's, S> {
         workspace
             .parts
             .resize_with(slots.len().div_ceil(size), Part::default);
+        // Without queries no part is visited: none may keep the error of an earlier ranking.
+        workspace
+            .parts
+            .iter_mut()
+            .for_each(|part| part.error = None);
         let (kernel, unit) = (workspace.kernel, &workspace.queries);
         let scratch = &mut workspace.relevance[..places];
         let chunk = size * queries.max(1);
