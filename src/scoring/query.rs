@@ -132,7 +132,8 @@ pub enum RankError {
         /// The value found.
         value: f32,
     },
-    /// Without min-max, weights and importances are together so large that a total could overflow.
+    /// Without min-max, weights and importances (or relevances of the caller's own) are together so
+    /// large that a total could overflow.
     Overflow {
         /// The largest importance among the candidates.
         importance: f64,
@@ -182,7 +183,8 @@ impl fmt::Display for RankError {
             }
             RankError::Overflow { importance } => write!(
                 f,
-                "the weights times an importance of {importance:e} overflow; use smaller weights"
+                "the weights times relevances and importances up to {importance:e} overflow; \
+                 use smaller weights"
             ),
         }
     }

@@ -164,11 +164,14 @@ impl Scorer {
             Normalization::MinMax { .. } => 1.0,
             Normalization::None { importance_divisor } => {
                 let Weights {
-                    relevance,
+                    relevance: relevance_weight,
                     recency,
                     importance: weight,
                 } = scoring.weights;
-                let largest = importance.max.abs().max(importance.min.abs());
+                let largest = |range: Range| range.max.abs().max(range.min.abs());
+                // Cosines are within 1; relevances of a caller's own may be any numbers.
+                let relevance = relevance_weight * largest(relevance);
+                let largest = largest(importance);
                 if !((relevance + recency) + weight * (largest / importance_divisor)).is_finite() {
                     return Err(RankError::Overflow {
                         importance: largest,
