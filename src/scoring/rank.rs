@@ -162,7 +162,13 @@ pub fn relevance_into(
     let at = |error| BatchError { index: 0, error };
     let slots = Slots::new(columns, candidates, &mut workspace.seen).map_err(at)?;
     out.fill(f32::NAN);
-    let scan = Scan::new(slots, embeddings.len(), par, workspace).map_err(at)?;
+    let scan = match Scan::new(slots, embeddings.len(), par, workspace) {
+        Ok(scan) => scan,
+        Err(error) => {
+            let alone = first_to_fail(slots, embeddings.iter().copied(), par, workspace);
+            return Err(alone.unwrap_or(at(error)));
+        }
+    };
     scan.for_each_relevance(|query, row, relevance| out[query * rows + row] = relevance);
     Ok(())
 }
@@ -263,7 +269,19 @@ fn rank_groups(
             ..e
         })?;
         let slots = Slots::new(columns, group[0].candidates, &mut workspace.seen).map_err(at)?;
-        let mut scan = Scan::new(slots, group.len(), par, workspace).map_err(at)?;
+        let mut scan = match Scan::new(slots, group.len(), par, workspace) {
+            Ok(scan) => scan,
+            Err(error) => {
+                let embeddings = group.iter().map(|q| q.embedding);
+                return Err(first_to_fail(slots, embeddings, par, workspace).map_or(
+                    at(error),
+                    |e| BatchError {
+                        index: first + e.index,
+                        ..e
+                    },
+                ));
+            }
+        };
         for (i, query) in group.iter().enumerate() {
             scan.rank(i, query, scoring, &mut rankings[first + i])
                 .map_err(|error| BatchError {
@@ -274,6 +292,25 @@ fn rank_groups(
         first += group.len();
     }
     Ok(())
+}
+
+/// The first embedding whose pass fails alone too, after that of all together has failed: a cosine may
+/// be infinite for one query and not for another.
+#[cold]
+fn first_to_fail<'q>(
+    slots: Slots<'_, Columns<'_>>,
+    embeddings: impl Iterator<Item = &'q [f32]>,
+    par: Par,
+    workspace: &mut Workspace,
+) -> Option<BatchError> {
+    embeddings.enumerate().find_map(|(index, embedding)| {
+        let embedding = std::iter::once(embedding);
+        let error = match take_queries(slots.segments, embedding, &mut workspace.queries) {
+            Ok(()) => Scan::new(slots, 1, par, workspace).err()?,
+            Err(e) => e.error,
+        };
+        Some(BatchError { index, error })
+    })
 }
 
 /// Divides the embeddings by their norms. The dimension is the segments'; without any, a query's own.
