@@ -290,11 +290,14 @@ fn importances_of_every_size_are_stretched_to_0_and_1() {
     }
     // Minus zero is zero: flat, and reported without its sign.
     let mut g = set_g(Dtype::F32);
-    g.importance = vec![0.0, -0.0, 0.0];
+    g.importance = vec![-0.0, 0.0, -0.0];
     let ranking = g.rank(&g_query(3), &weighted(0.0, 0.0, 1.0));
     assert_eq!(rows(&ranking), [0, 1, 2]);
     assert!(ranking.hits.iter().all(|hit| hit.score == 0.5));
-    assert_eq!(hit(&ranking, 1).importance.raw.to_bits(), 0);
+    let range = ranking.ranges.unwrap().importance;
+    for raw in [hit(&ranking, 0).importance.raw, range.min, range.max] {
+        assert_eq!(raw.to_bits(), 0);
+    }
 }
 
 #[test]
