@@ -99,8 +99,10 @@ impl RowSet<'_> {
     }
 }
 
-/// How far ahead of the element being read the memory is asked for, in bytes.
-const PREFETCH_BYTES: usize = 2048;
+/// How far ahead of the element being read the memory is asked for, in bytes, into the second-level
+/// cache. At 384 f16 and a million rows on one thread this took the scan from 0.75 of the plain read to
+/// 0.97; 1 to 4 KiB ahead gained nothing, nor did the first-level cache, at any distance.
+const PREFETCH_BYTES: usize = 8192;
 
 /// `out[q * stride + i] = dot(picked row i, query q)`.
 ///

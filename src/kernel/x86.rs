@@ -140,7 +140,7 @@ unsafe fn reduce_8(lanes: __m256) -> f32 {
 fn prefetch(address: *const u8) {
     // SAFETY: SSE is part of x86-64, and a prefetch of any address, mapped or not, has no effect
     // but on the caches.
-    unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
+    unsafe { _mm_prefetch::<_MM_HINT_T1>(address.cast()) }
 }
 
 /// [`scan`] with AVX2.

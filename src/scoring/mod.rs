@@ -27,6 +27,7 @@
 //! that results have the same bits on every instruction set, number of threads and batch size. This
 //! module knows no files and no clock.
 
+mod bound;
 mod columns;
 mod math;
 mod preset;

@@ -42,49 +42,6 @@ impl Decay {
     }
 }
 
-/// Upper bounds of normalised recency, in steps of age. Most candidates cannot reach the best whatever
-/// their exact recency is, and two exponentials per candidate are the dearest part of a total.
-#[derive(Debug)]
-pub(super) struct Bounds {
-    youngest: u64,
-    /// A step is `2^shift` ticks.
-    shift: u32,
-    /// The recency at the start of each step, a little raised.
-    steps: [f64; STEPS],
-}
-
-const STEPS: usize = 256;
-
-impl Bounds {
-    /// `None` where a table would cost more than it saves, or recency is cheap anyhow.
-    pub(super) fn new(scale: &AgeScale, candidates: usize) -> Option<Bounds> {
-        let AgeScale::Anchored { youngest, span, .. } = *scale else {
-            return None;
-        };
-        if candidates < 32 * STEPS {
-            return None;
-        }
-        let shift = (u64::BITS - span.leading_zeros()).saturating_sub(STEPS.ilog2());
-        let mut steps = [0.0; STEPS];
-        for (step, bound) in steps.iter_mut().enumerate() {
-            let u = ((step as u64) << shift).min(span);
-            // Recency falls with age, but for roundings far smaller than this.
-            *bound = (scale.normalized(youngest + u) + 1e-9).min(1.0);
-        }
-        Some(Bounds {
-            youngest,
-            shift,
-            steps,
-        })
-    }
-
-    /// At least the normalised recency of this age.
-    #[inline(always)]
-    pub(super) fn at_most(&self, age: u64) -> f64 {
-        self.steps[((age - self.youngest) >> self.shift) as usize % STEPS]
-    }
-}
-
 /// Min-max of recency over ages from `youngest` to `oldest`.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum AgeScale {

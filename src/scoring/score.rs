@@ -1,8 +1,9 @@
 //! From raw values and ranges to a total: the one place where a score is put together.
 
+use super::bound::{AgeSteps, Bound, Slope};
 use super::query::RankError;
 use super::ranking::{AgeRange, Component, Hit, Range, Ranges};
-use super::recency::{AgeScale, Bounds, Decay};
+use super::recency::{AgeScale, Decay};
 use super::relevance::Extent;
 use super::settings::{Normalization, Recency, Scoring, Since, Weights};
 
@@ -12,7 +13,7 @@ pub(super) struct Scorer {
     relevance: Scale,
     importance: Scale,
     recency: RecencyScale,
-    bounds: Option<Bounds>,
+    bound: Bound,
     ranges: Ranges,
 }
 
@@ -52,6 +53,25 @@ impl Scale {
             Scale::Constant(value) => value,
             Scale::MinMax { min, span } => (x - min) / span,
             Scale::Divided(divisor) => x / divisor,
+        }
+    }
+}
+
+impl Scale {
+    /// The component, weighted, as a line; and the largest magnitude it has over its range.
+    fn weighted(&self, weight: f64, range: Range) -> (Slope, f64) {
+        let line = |zero, slope, offset| Slope {
+            zero,
+            slope,
+            offset,
+        };
+        match *self {
+            Scale::Constant(value) => (line(0.0, 0.0, weight * value), weight * value),
+            Scale::MinMax { min, span } => (line(min, weight / span, 0.0), weight),
+            Scale::Divided(divisor) => {
+                let most = range.max.abs().max(range.min.abs());
+                (line(0.0, weight / divisor, 0.0), weight * (most / divisor))
+            }
         }
     }
 }
@@ -180,18 +200,31 @@ impl Scorer {
                 importance_divisor
             }
         };
-        let bounds = match &recency {
-            RecencyScale::Age {
-                scale: Some(scale), ..
-            } => Bounds::new(scale, extent.candidates),
-            RecencyScale::Age { scale: None, .. } | RecencyScale::Position { .. } => None,
+        let weights = &scoring.weights;
+        let relevance_scale = Scale::new(scoring.normalization, 1.0, relevance);
+        let importance_scale = Scale::new(scoring.normalization, importance_divisor, importance);
+        let (relevance_slope, relevance_most) =
+            relevance_scale.weighted(weights.relevance, relevance);
+        let (importance_slope, importance_most) =
+            importance_scale.weighted(weights.importance, importance);
+        let bound = Bound {
+            relevance: relevance_slope,
+            importance: importance_slope,
+            recency: weights.recency,
+            ages: match &recency {
+                RecencyScale::Age {
+                    scale: Some(scale), ..
+                } => AgeSteps::new(scale, extent.candidates),
+                RecencyScale::Age { scale: None, .. } | RecencyScale::Position { .. } => None,
+            },
+            margin: 1e-9 * (relevance_most + weights.recency + importance_most),
         };
         Ok(Scorer {
-            bounds,
             scoring: *scoring,
-            relevance: Scale::new(scoring.normalization, 1.0, relevance),
-            importance: Scale::new(scoring.normalization, importance_divisor, importance),
+            relevance: relevance_scale,
+            importance: importance_scale,
             recency,
+            bound,
             ranges: Ranges {
                 relevance,
                 recency: recency_range,
@@ -207,27 +240,28 @@ impl Scorer {
 
     /// The total of a candidate, or `None` if it lies below `floor`.
     ///
-    /// Recency is the costly part. Rounding is monotonic, so a candidate whose total would miss the
-    /// floor even with an upper bound of its recency (1, or one by age) needs none.
     #[inline(always)]
     pub(super) fn total_from(&self, raw: &Raw, floor: f64) -> Option<f64> {
-        let weights = &self.scoring.weights;
-        let relevance = self.relevance.apply(f64::from(raw.relevance));
-        let relevance = weigh(weights.relevance, relevance);
-        let importance = self.importance.apply(f64::from(raw.importance + 0.0));
-        let importance = weigh(weights.importance, importance);
-        let at_most = match (&self.bounds, &self.recency) {
-            (Some(bounds), RecencyScale::Age { since, .. }) => {
-                bounds.at_most(age(*since, raw.last_access))
-            }
-            (_, _) => 1.0,
-        };
-        if (relevance + weights.recency * at_most) + importance < floor {
+        let at_most = self
+            .bound
+            .of(raw.relevance, raw.importance, || match self.recency {
+                RecencyScale::Age { since, .. } => age(since, raw.last_access),
+                RecencyScale::Position { .. } => 0,
+            });
+        if at_most < floor {
             return None;
         }
-        let recency = weigh(weights.recency, self.recency.normalized(raw));
-        let total = (relevance + recency) + importance;
+        let total = self.total(raw);
         (total >= floor).then_some(total)
+    }
+
+    fn total(&self, raw: &Raw) -> f64 {
+        let weights = &self.scoring.weights;
+        let relevance = self.relevance.apply(f64::from(raw.relevance));
+        let recency = self.recency.normalized(raw);
+        let importance = self.importance.apply(f64::from(raw.importance + 0.0));
+        (weigh(weights.relevance, relevance) + weigh(weights.recency, recency))
+            + weigh(weights.importance, importance)
     }
 
     /// The candidate with all its components.
