@@ -11,6 +11,7 @@ use super::kinds::Kinds;
 use super::memory::{NewMemory, Reference};
 use super::writer::ColumnWriter;
 use crate::kernel::{Dtype, RowProblem, Rows, f16, inv_norms};
+use half::slice::HalfFloatSliceExt;
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -378,21 +379,24 @@ impl Elements {
         let Some(dim) = NonZeroUsize::new(found).filter(|dim| dim.get() == expected) else {
             return Err(MemoryProblem::Dimension { expected, found });
         };
-        let bad = given.iter().position(|x| !x.is_finite());
-        if let Some(element) = bad {
+        // A search only where there is something to find: without early exits the checks are vector code.
+        if !given.iter().fold(true, |all, x| all & x.is_finite()) {
+            let bad = given.iter().position(|x| !x.is_finite());
+            let element = bad.expect("one of them is not finite");
             let value = given[element];
             return Err(MemoryProblem::NonFinite { element, value });
         }
         match self {
             Elements::F32(stored) => stored.copy_from_slice(given),
             Elements::F16(stored) => {
-                if let Some(element) = given.iter().position(|x| x.abs() >= F16_OVERFLOW) {
+                let largest = given.iter().fold(0.0, |max: f32, x| max.max(x.abs()));
+                if largest >= F16_OVERFLOW {
+                    let over = given.iter().position(|x| x.abs() >= F16_OVERFLOW);
+                    let element = over.expect("one of them is the largest");
                     let value = given[element];
                     return Err(MemoryProblem::F16Overflow { element, value });
                 }
-                for (stored, &given) in stored.iter_mut().zip(given) {
-                    *stored = f16::from_f32(given);
-                }
+                stored.convert_from_f32_slice(given);
             }
         }
         let mut inv_norm = [0.0];

@@ -144,10 +144,17 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
 fn fill(store: &mut Store, stream: &Stream) -> Result<(), Failure> {
     let bar = progress(stream.config().memories as u64, "generating");
     let mut bulk = store.bulk().map_err(|e| Failure::Error(e.into()))?;
-    for block in stream.blocks() {
-        append(&mut bulk, &block).map_err(|e| Failure::Error(e.into()))?;
-        bar.inc(block.len() as u64);
-    }
+    std::thread::scope(|scope| {
+        // One thread generates, this one stores; a few blocks wait between them.
+        let (sender, blocks) = std::sync::mpsc::sync_channel(4);
+        // A failed send means that storing failed and nobody listens any more.
+        scope.spawn(move || stream.blocks().try_for_each(|block| sender.send(block)));
+        for block in blocks {
+            append(&mut bulk, &block).map_err(|e| Failure::Error(e.into()))?;
+            bar.inc(block.len() as u64);
+        }
+        Ok::<(), Failure>(())
+    })?;
     bulk.commit().map_err(|e| Failure::Error(e.into()))?;
     bar.finish_and_clear();
     Ok(())
