@@ -148,7 +148,11 @@ fn fill(store: &mut Store, stream: &Stream) -> Result<(), Failure> {
         // One thread generates, this one stores; a few blocks wait between them.
         let (sender, blocks) = std::sync::mpsc::sync_channel(4);
         // A failed send means that storing failed and nobody listens any more.
-        scope.spawn(move || stream.blocks().try_for_each(|block| sender.send(block)));
+        scope.spawn(move || {
+            stream
+                .blocks()
+                .try_for_each(|block| sender.send(block).ok())
+        });
         for block in blocks {
             append(&mut bulk, &block).map_err(|e| Failure::Error(e.into()))?;
             bar.inc(block.len() as u64);
