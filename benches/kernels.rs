@@ -3,7 +3,8 @@
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use half::f16;
-use memorank::kernel::{Isa, Kernel, Picks, Queries, Rows, plain_read};
+use memorank::kernel::{Isa, Kernel, Picks, Queries, Rows};
+use memorank::yardstick::read_bytes;
 use memorank_data_gen::{Config, Stream};
 use std::hint::black_box;
 
@@ -52,7 +53,7 @@ fn group(c: &mut Criterion, rows: Rows<'_>, memories: usize, queries: &Queries) 
         .sample_size(20);
     let best = Kernel::best();
     group.bench_function("plain read", |b| {
-        b.iter(|| plain_read(best, black_box(bytes)))
+        b.iter(|| read_bytes(black_box(bytes), best))
     });
 
     let dots = |kernel: Kernel, out: &mut [f32]| {

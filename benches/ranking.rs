@@ -5,11 +5,9 @@
 //! rounds in which the plain read of the same bytes and the ranking take turns.
 
 use memorank::kernel::{Isa, Kernel};
-use memorank::scoring::{
-    Columns, Components, Preset, Query, Ranking, Workspace, bytes_read, rank_into, read_columns,
-    relevance_into,
-};
+use memorank::scoring::{Columns, Preset, Query, Ranking, Workspace, rank_into};
 use memorank::store::{CreateOptions, Kind, NewMemory, Store};
+use memorank::yardstick::{bytes_read, read_columns};
 use memorank::{Par, kernel::Dtype, oracle, stream};
 use memorank_data_gen::{Config, Stream};
 use std::path::Path;
@@ -128,41 +126,12 @@ fn open_time(path: &Path) -> Verdict {
     }
 }
 
-/// Our cosines lie within the kernel's bound of the oracle's, and the oracle, given ours, ranks alike.
+/// Nothing is timed before its answer is right.
 fn check(columns: &[Columns<'_>; 1], query: &Query<'_>) {
     let scoring = Preset::paper().scoring;
-    let mut workspace = Workspace::new();
-    let mut cosines = vec![0.0; columns[0].len()];
-    let par = Par::Rayon;
-    relevance_into(
-        columns,
-        &[query.embedding],
-        query.candidates,
-        par,
-        &mut workspace,
-        &mut cosines,
-    )
-    .expect("the query is sound");
-    let bound = (DIM.div_ceil(16) + 7) as f64 * f64::powi(2.0, -24);
-    let exact = oracle::cosines(columns, query.embedding).expect("the query is sound");
-    for (row, (exact, ours)) in exact.iter().zip(&cosines).enumerate() {
-        assert!(
-            (exact - f64::from(*ours)).abs() <= bound,
-            "row {row}: {exact} and {ours}"
-        );
-    }
-    let mut ours = Ranking::default();
-    rank_into(columns, query, &scoring, par, &mut workspace, &mut ours).expect("sound");
-    let fed = Components::new(&cosines, columns[0].last_access(), columns[0].importance());
-    let theirs = oracle::rank_components(&[fed.expect("equal lengths")], query, &scoring);
-    let theirs = theirs.expect("the query is sound");
-    assert_eq!(ours.hits.len(), theirs.hits.len());
-    for (a, b) in ours.hits.iter().zip(&theirs.hits) {
-        assert!(
-            a.row == b.row && (a.score - b.score).abs() <= 1e-12,
-            "{a:?} and {b:?}"
-        );
-    }
+    let compared = oracle::compare(columns, query, &scoring, Par::Rayon, &mut Workspace::new());
+    let compared = compared.expect("the query is sound");
+    assert!(compared.agrees(), "{compared:?}");
 }
 
 fn ranking_times(columns: &[Columns<'_>; 1], query: &Query<'_>) -> Vec<Verdict> {
@@ -175,10 +144,7 @@ fn ranking_times(columns: &[Columns<'_>; 1], query: &Query<'_>) -> Vec<Verdict> 
         "isa", "threads", "plain read", "ranking", "ratio"
     );
     for par in [Par::Serial, Par::Rayon] {
-        let threads = match par {
-            Par::Serial => 1,
-            Par::Rayon => rayon_threads(),
-        };
+        let threads = par.threads();
         for isa in [Isa::Portable, Isa::Avx2, Isa::Avx512] {
             let Ok(kernel) = Kernel::new(isa) else {
                 println!("{isa:>9}: not on this machine");
@@ -212,11 +178,6 @@ fn ranking_times(columns: &[Columns<'_>; 1], query: &Query<'_>) -> Vec<Verdict> 
         }
     }
     verdicts
-}
-
-/// As many as a pool would have.
-fn rayon_threads() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 fn anonymous_memory(path: &Path) -> Verdict {

@@ -36,5 +36,6 @@ pub mod scoring;
 pub mod store;
 #[cfg(feature = "store")]
 pub mod stream;
+pub mod yardstick;
 
 pub use parallel::Par;

@@ -1,23 +1,36 @@
 //! The scalar reference for the whole pipeline, in plain f64.
 //!
-//! Same arguments and same result types as [`scoring`](crate::scoring), no shared code: sums in f64,
-//! the system's `exp`, `exp_m1` and `ln`, a sort instead of a selection, one thread. Slow and short on
-//! purpose. Tests and `memorank demo` compare the fast path with it in two steps: our cosines lie within
+//! Same arguments and same result types as [`scoring`](crate::scoring), and the same check of a
+//! [`Scoring`]'s numbers, but no shared arithmetic: sums in f64, the system's `exp`, `exp_m1` and `ln`, a sort
+//! instead of a selection, one thread. Slow and short on purpose. Tests and `memorank demo` compare the fast path with it in two steps: our cosines lie within
 //! the kernel's error bound of [`cosines`], and [`rank_components`] FED OUR COSINES gives the same order
 //! and totals within 1e-12.
 
-use crate::kernel::QueryError;
+use crate::Par;
+use crate::kernel::{QueryError, cosine_error_bound};
 use crate::scoring::{
     AgeRange, Candidates, Columns, Component, Components, Hit, Normalization, Query, Range, Ranges,
-    RankError, Ranking, Recency, Scoring, Signals, Since, Ties,
+    RankError, Ranking, Recency, Scoring, Signals, Since, Ties, Workspace, rank_into,
+    relevance_into,
 };
 
 /// The cosine of every row with the query, in f64 from the stored elements; NaN for rows without a
 /// vector.
 ///
 /// # Errors
-/// A query that is zero, not finite or of another dimension; a row whose cosine is not finite.
+/// A query that is zero, not finite or of another dimension; an inverse norm that is none; a row whose
+/// cosine is not finite.
 pub fn cosines(columns: &[Columns<'_>], embedding: &[f32]) -> Result<Vec<f64>, RankError> {
+    let all: Vec<usize> = (0..columns.iter().map(Columns::len).sum()).collect();
+    cosines_of(columns, embedding, &all)
+}
+
+/// The cosines of these rows; NaN for every other one.
+fn cosines_of(
+    columns: &[Columns<'_>],
+    embedding: &[f32],
+    listed: &[usize],
+) -> Result<Vec<f64>, RankError> {
     if let Some(element) = embedding.iter().position(|x| !x.is_finite()) {
         let value = embedding[element];
         return Err(QueryError::NonFinite { element, value }.into());
@@ -25,9 +38,16 @@ pub fn cosines(columns: &[Columns<'_>], embedding: &[f32]) -> Result<Vec<f64>, R
     if embedding.iter().all(|&x| x == 0.0) {
         return Err(QueryError::Zero.into());
     }
-    let mut out = Vec::new();
-    for segment in columns {
-        let expected = segment.dim().get();
+    let mut rows = Vec::new();
+    for (index, segment) in columns.iter().enumerate() {
+        let (found, expected) = (segment.dim().get(), columns[0].dim().get());
+        if found != expected {
+            return Err(RankError::SegmentDimension {
+                segment: index,
+                found,
+                expected,
+            });
+        }
         if embedding.len() != expected {
             return Err(QueryError::Dimension {
                 found: embedding.len(),
@@ -35,25 +55,31 @@ pub fn cosines(columns: &[Columns<'_>], embedding: &[f32]) -> Result<Vec<f64>, R
             }
             .into());
         }
-        for (row, &inv_norm) in segment.inv_norms().iter().enumerate() {
-            if inv_norm == 0.0 {
-                out.push(f64::NAN);
-                continue;
-            }
-            let elements = segment.rows().widen(segment.dim(), row);
-            let (mut dot, mut row_square, mut query_square) = (0.0, 0.0, 0.0);
-            for (x, q) in elements.into_iter().map(f64::from).zip(embedding) {
-                let q = f64::from(*q);
-                dot += x * q;
-                row_square += x * x;
-                query_square += q * q;
-            }
-            let cosine = dot / (row_square.sqrt() * query_square.sqrt());
-            if !cosine.is_finite() {
-                return Err(RankError::Cosine { row: out.len() });
-            }
-            out.push(cosine.clamp(-1.0, 1.0));
+        rows.extend((0..segment.len()).map(|row| (segment, row)));
+    }
+    let mut out = vec![f64::NAN; rows.len()];
+    for &row in listed {
+        let (segment, local) = rows[row];
+        let value = segment.inv_norms()[local];
+        if value == 0.0 {
+            continue;
         }
+        if !(value.is_finite() && value > 0.0) {
+            return Err(RankError::InverseNorm { row, value });
+        }
+        let elements = segment.rows().widen(segment.dim(), local);
+        let (mut dot, mut row_square, mut query_square) = (0.0, 0.0, 0.0);
+        for (x, q) in elements.into_iter().map(f64::from).zip(embedding) {
+            let q = f64::from(*q);
+            dot += x * q;
+            row_square += x * x;
+            query_square += q * q;
+        }
+        let cosine = dot / (row_square.sqrt() * query_square.sqrt());
+        if !cosine.is_finite() {
+            return Err(RankError::Cosine { row });
+        }
+        out[row] = cosine.clamp(-1.0, 1.0);
     }
     Ok(out)
 }
@@ -67,9 +93,78 @@ pub fn rank(
     query: &Query<'_>,
     scoring: &Scoring,
 ) -> Result<Ranking, RankError> {
-    let relevance = cosines(columns, query.embedding)?.into_iter();
+    let listed = listed_rows(columns.iter().map(Columns::len).sum(), query.candidates)?;
+    let relevance = cosines_of(columns, query.embedding, &listed)?.into_iter();
     let signals = columns.iter().map(Columns::signals);
     rank_rows(&rows(relevance, signals), query, scoring)
+}
+
+/// How the fast path and the oracle differ on one query.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Comparison {
+    /// Between our cosines and the oracle's, over all candidates.
+    pub largest_cosine_difference: f64,
+    /// [`cosine_error_bound`] of the dimension.
+    pub cosine_bound: f64,
+    /// Whether the oracle, given our cosines, ranks the same rows in the same order.
+    pub same_order: bool,
+    /// Between our totals and those of the oracle, given our cosines.
+    pub largest_total_difference: f64,
+}
+
+impl Comparison {
+    /// Whether the cosines lie within their bound, and order and totals are the same within 1e-12.
+    pub fn agrees(&self) -> bool {
+        self.same_order
+            && self.largest_cosine_difference <= self.cosine_bound
+            && self.largest_total_difference <= 1e-12
+    }
+}
+
+/// Ranks the query on the workspace's kernel and in plain f64, and compares.
+///
+/// # Errors
+/// As [`rank`].
+pub fn compare(
+    columns: &[Columns<'_>],
+    query: &Query<'_>,
+    scoring: &Scoring,
+    par: Par,
+    workspace: &mut Workspace,
+) -> Result<Comparison, RankError> {
+    let mut relevance = vec![0.0; columns.iter().map(Columns::len).sum()];
+    let embeddings = [query.embedding];
+    relevance_into(
+        columns,
+        &embeddings,
+        query.candidates,
+        par,
+        workspace,
+        &mut relevance,
+    )
+    .map_err(|e| e.error)?;
+    let mut ours = Ranking::default();
+    rank_into(columns, query, scoring, par, workspace, &mut ours)?;
+
+    let listed = listed_rows(relevance.len(), query.candidates)?;
+    let exact = cosines_of(columns, query.embedding, &listed)?;
+    let differences = exact
+        .iter()
+        .zip(&relevance)
+        .map(|(a, b)| (a - f64::from(*b)).abs());
+    let ours_widened = relevance.iter().copied().map(f64::from);
+    let signals = columns.iter().map(Columns::signals);
+    let theirs = rank_rows(&rows(ours_widened, signals), query, scoring)?;
+    let pairs = || ours.hits.iter().zip(&theirs.hits);
+    Ok(Comparison {
+        // NaN where there is no vector, which max passes over.
+        largest_cosine_difference: differences.fold(0.0, f64::max),
+        cosine_bound: columns.first().map_or(0.0, |c| cosine_error_bound(c.dim())),
+        same_order: ours.hits.len() == theirs.hits.len() && pairs().all(|(a, b)| a.row == b.row),
+        largest_total_difference: pairs()
+            .map(|(a, b)| (a.score - b.score).abs())
+            .fold(0.0, f64::max),
+    })
 }
 
 /// [`scoring::rank_components`](crate::scoring::rank_components), in plain f64.

@@ -2,6 +2,7 @@
 
 /// Where a ranking runs. The results are the same, bit for bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Par {
     /// On the calling thread. Never touches rayon.
     Serial,
@@ -14,16 +15,21 @@ pub enum Par {
 }
 
 impl Par {
-    /// Into how many parts work is worth cutting.
-    pub(crate) fn parts(self) -> usize {
+    /// How many threads it runs on at most.
+    pub fn threads(self) -> usize {
         match self {
             Par::Serial => 1,
-            // More parts than threads, so that one slow thread does not hold up the rest.
             #[cfg(feature = "rayon")]
-            Par::Rayon => match rayon::current_num_threads() {
-                1 => 1,
-                threads => threads * 8,
-            },
+            Par::Rayon => rayon::current_num_threads(),
+        }
+    }
+
+    /// Into how many parts work is worth cutting: more than there are threads, so that a slow one does
+    /// not hold up the rest.
+    pub(crate) fn parts(self) -> usize {
+        match self.threads() {
+            1 => 1,
+            threads => threads * 8,
         }
     }
 

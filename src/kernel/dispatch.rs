@@ -1,7 +1,7 @@
 //! The way into the kernels: one choice of instruction set per scan, never per row.
 
 use super::isa::{Isa, IsaError};
-use super::lanes::{self, Element, RowSet};
+use super::lanes::{self, Element};
 use super::portable::Portable;
 use super::queries::Queries;
 use super::rows::Rows;
@@ -40,6 +40,27 @@ impl Picks<'_> {
     /// Whether no row is taken.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// The row that is taken as number `pick`.
+    #[inline(always)]
+    pub(super) fn row(&self, pick: usize) -> usize {
+        match self {
+            Picks::Range(range) => range.start + pick,
+            Picks::List { rows, base } => (rows[pick] - base) as usize,
+        }
+    }
+
+    /// Whether all rows taken lie among the first `rows`.
+    fn lie_within(&self, rows: usize) -> bool {
+        match self {
+            Picks::Range(range) => range.is_empty() || range.end <= rows,
+            Picks::List { rows: list, base } => list.iter().fold(true, |all, row| {
+                all & row
+                    .checked_sub(*base)
+                    .is_some_and(|row| (row as usize) < rows)
+            }),
+        }
     }
 }
 
@@ -89,20 +110,21 @@ impl Kernel {
             stride * queries.len(),
             "one output per picked row and query"
         );
-        let picks = match &picks {
-            Picks::Range(range) => RowSet::Range(range),
-            Picks::List { rows, base } => RowSet::List { rows, base: *base },
-        };
+        let rows_held = rows.elements() / queries.dim();
+        assert!(
+            picks.lie_within(rows_held),
+            "a picked row lies beyond the {rows_held} there are"
+        );
         match rows {
-            Rows::F32(rows) => self.scan(rows, picks, queries, out, stride),
-            Rows::F16(rows) => self.scan(rows, picks, queries, out, stride),
+            Rows::F32(rows) => self.scan(rows, &picks, queries, out, stride),
+            Rows::F16(rows) => self.scan(rows, &picks, queries, out, stride),
         }
     }
 
     fn scan<E: Element>(
         self,
         rows: &[E],
-        picks: RowSet<'_>,
+        picks: &Picks<'_>,
         queries: &Queries,
         out: &mut [f32],
         stride: usize,

@@ -14,9 +14,9 @@
     reason = "closures of iterators would not inherit the callers' target features"
 )]
 
+use super::dispatch::Picks;
 use super::queries::Queries;
 use half::f16;
-use std::ops::Range;
 
 /// Lanes of the contract.
 pub(super) const LANES: usize = 16;
@@ -70,35 +70,6 @@ impl Element for f16 {
     }
 }
 
-/// Which rows to take.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum RowSet<'a> {
-    Range(&'a Range<usize>),
-    /// Row numbers, less `base`.
-    List {
-        rows: &'a [u32],
-        base: u32,
-    },
-}
-
-impl RowSet<'_> {
-    #[inline(always)]
-    fn len(&self) -> usize {
-        match self {
-            RowSet::Range(range) => range.len(),
-            RowSet::List { rows, .. } => rows.len(),
-        }
-    }
-
-    #[inline(always)]
-    fn row(&self, pick: usize) -> usize {
-        match self {
-            RowSet::Range(range) => range.start + pick,
-            RowSet::List { rows, base } => (rows[pick] - base) as usize,
-        }
-    }
-}
-
 /// How far ahead of the element being read the memory is asked for, in bytes, into the second-level
 /// cache. At 384 f16 and a million rows on one thread this took the scan from 0.75 of the plain read to
 /// 0.97; 1 to 4 KiB ahead gained nothing, nor did the first-level cache, at any distance.
@@ -111,7 +82,7 @@ const PREFETCH_BYTES: usize = 8192;
 #[inline(always)]
 pub(super) fn scan<L: Lanes, E: Element>(
     rows: &[E],
-    picks: RowSet<'_>,
+    picks: &Picks<'_>,
     queries: &Queries,
     out: &mut [f32],
     stride: usize,
@@ -130,7 +101,7 @@ pub(super) fn scan<L: Lanes, E: Element>(
 #[inline(always)]
 fn turn<L: Lanes, E: Element, const Q: usize>(
     rows: &[E],
-    picks: RowSet<'_>,
+    picks: &Picks<'_>,
     queries: &Queries,
     first: usize,
     out: &mut [f32],

@@ -27,8 +27,10 @@
 //! |cosine - exact| <= (ceil(dim / 16) + 7) * 2^-24 * S
 //! ```
 //!
-//! plus the f64 roundings of the two norms (about `dim * 2^-53`) and, for unit-query elements below
-//! 2^-126, the absolute error of subnormal numbers. Self-cosines are 1 within 4e-7, not exactly 1.
+//! plus the f64 roundings of the two norms (about `dim * 2^-53`) and the absolute error of subnormal
+//! numbers: of unit-query elements below 2^-126, and of sums, up to `dim * 2^-150 / |x|`, which is
+//! `dim * 2^-54` for the shortest rows allowed. `S` is at most 1 (Cauchy-Schwarz); [`cosine_error_bound`]
+//! takes it so. Self-cosines are 1 within 4e-7, not exactly 1.
 
 mod dispatch;
 mod isa;
@@ -42,10 +44,16 @@ mod scalar;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+/// The error bound of a cosine at its largest, `S = 1`, with the small terms (the module docs derive it).
+pub fn cosine_error_bound(dim: std::num::NonZeroUsize) -> f64 {
+    let (dim, groups) = (dim.get() as f64, dim.get().div_ceil(lanes::LANES) as f64);
+    (groups + 7.0) * f64::powi(2.0, -24) + 3.0 * dim * f64::powi(2.0, -53)
+}
+
 pub use dispatch::{Kernel, Picks};
 pub use half::f16;
 pub use isa::{Isa, IsaError};
 pub use norm::{LENGTH_MAX, LENGTH_MIN, RowError, RowProblem, inv_norms};
-pub use plain_read::plain_read;
+pub(crate) use plain_read::plain_read;
 pub use queries::{Queries, QueryError};
 pub use rows::{Dtype, Rows};

@@ -5,12 +5,7 @@ use super::isa::Isa;
 
 /// Reads every byte once, in order, with the widest loads of the instruction set, and folds them into
 /// one word. What a ranking takes longer than this on the same bytes, it spends on arithmetic.
-///
-/// ```
-/// use memorank::kernel::{Kernel, plain_read};
-/// assert_ne!(plain_read(Kernel::best(), &[1, 2]), plain_read(Kernel::best(), &[0; 2]));
-/// ```
-pub fn plain_read(kernel: Kernel, bytes: &[u8]) -> u64 {
+pub(crate) fn plain_read(kernel: Kernel, bytes: &[u8]) -> u64 {
     match kernel.isa() {
         #[cfg(target_arch = "x86_64")]
         Isa::Avx2 => super::x86::plain_read_avx2(kernel, bytes),
@@ -35,4 +30,25 @@ pub(super) fn fold(bytes: &[u8]) -> u64 {
     }
     let rest = rest.iter().fold(0, |sum, &byte| sum ^ u64::from(byte));
     sums.iter().fold(rest, |all, sum| all ^ sum)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_is_read() {
+        let mut bytes = vec![0; 1500];
+        for isa in Isa::ALL {
+            let Ok(kernel) = Kernel::new(isa) else {
+                continue;
+            };
+            let nothing = plain_read(kernel, &bytes);
+            for i in 0..bytes.len() {
+                bytes[i] = 1;
+                assert_ne!(plain_read(kernel, &bytes), nothing, "{isa} byte {i}");
+                bytes[i] = 0;
+            }
+        }
+    }
 }

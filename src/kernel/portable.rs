@@ -1,7 +1,8 @@
 //! The portable kernel: the `wide` crate's vectors, chosen when the crate is compiled.
 //!
-//! `wide`'s `mul_add` is fused only where the target has the instruction (aarch64 with NEON, x86
-//! compiled with FMA). Elsewhere the one rounding of the contract is rebuilt in f64: the product of
+//! `wide`'s `mul_add` is fused only where the crate was compiled for a target with the instruction; it is
+//! used on x86-64 compiled with AVX and FMA, where it was tested. Elsewhere the one rounding of the
+//! contract is rebuilt in f64: the product of
 //! two f32 is exact there, the sum is rounded to ODD instead of to even, and the final rounding to
 //! f32 is then the only one that shows (f64 has more than two bits beyond f32's 24; see S. Boldo and
 //! G. Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to
@@ -64,13 +65,10 @@ impl Lanes for Portable {
 /// `a * b + c` with one rounding in each lane.
 #[inline(always)]
 fn fused(a: f32x8, b: f32x8, c: f32x8) -> f32x8 {
-    if cfg!(any(
-        all(target_arch = "aarch64", target_feature = "neon"),
-        all(
-            target_arch = "x86_64",
-            target_feature = "avx",
-            target_feature = "fma"
-        ),
+    if cfg!(all(
+        target_arch = "x86_64",
+        target_feature = "avx",
+        target_feature = "fma"
     )) {
         a.mul_add(b, c)
     } else {

@@ -75,10 +75,12 @@ impl<'a> Rows<'a> {
     /// # Panics
     /// If the row does not lie inside the slice.
     pub fn widen(&self, dim: NonZeroUsize, row: usize) -> Vec<f32> {
-        let at = row * dim.get()..(row + 1) * dim.get();
+        let start = row
+            .checked_mul(dim.get())
+            .expect("the row lies inside the slice");
         match self {
-            Rows::F32(s) => s[at].to_vec(),
-            Rows::F16(s) => s[at].iter().map(|x| x.to_f32()).collect(),
+            Rows::F32(s) => s[start..][..dim.get()].to_vec(),
+            Rows::F16(s) => s[start..][..dim.get()].iter().map(|x| x.to_f32()).collect(),
         }
     }
 }

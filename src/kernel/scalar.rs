@@ -1,7 +1,8 @@
 //! The contract in plain loops: the reference for every other kernel. It shares no
 //! arithmetic with them.
 
-use super::lanes::{Element, LANES, RowSet};
+use super::dispatch::Picks;
+use super::lanes::{Element, LANES};
 use super::queries::Queries;
 
 /// `sum row[j] * query[j]` as the contract orders it, `query` padded with zeros to whole groups.
@@ -22,27 +23,16 @@ pub(super) fn dot(row: impl ExactSizeIterator<Item = f32>, query: &[f32]) -> f32
 /// `out[q * stride + i] = dot(picked row i, query q)`.
 pub(super) fn scan<E: Element>(
     rows: &[E],
-    picks: RowSet<'_>,
+    picks: &Picks<'_>,
     queries: &Queries,
     out: &mut [f32],
     stride: usize,
 ) {
     let dim = queries.dim().get();
-    let mut take = |pick: usize, row: usize| {
-        let row = &rows[row * dim..(row + 1) * dim];
+    for pick in 0..picks.len() {
+        let row = &rows[picks.row(pick) * dim..][..dim];
         for q in 0..queries.len() {
             out[q * stride + pick] = dot(row.iter().map(|&x| x.widen()), queries.padded(q));
-        }
-    };
-    match picks {
-        RowSet::Range(range) => range
-            .clone()
-            .enumerate()
-            .for_each(|(pick, row)| take(pick, row)),
-        RowSet::List { rows, base } => {
-            rows.iter()
-                .enumerate()
-                .for_each(|(pick, row)| take(pick, (row - base) as usize));
         }
     }
 }

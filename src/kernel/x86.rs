@@ -5,9 +5,9 @@
 
 #![allow(unsafe_code)]
 
-use super::dispatch::Kernel;
+use super::dispatch::{Kernel, Picks};
 use super::isa::Isa;
-use super::lanes::{Element, LANES, Lanes, RowSet, scan};
+use super::lanes::{Element, LANES, Lanes, scan};
 use super::plain_read::fold;
 use super::queries::Queries;
 use half::f16;
@@ -150,13 +150,13 @@ fn prefetch(address: *const u8) {
 pub(super) fn scan_avx2<E: Element>(
     kernel: Kernel,
     rows: &[E],
-    picks: RowSet<'_>,
+    picks: &Picks<'_>,
     queries: &Queries,
     out: &mut [f32],
     stride: usize,
 ) {
     #[target_feature(enable = "avx2,fma,f16c")]
-    fn inner<E: Element>(r: &[E], p: RowSet<'_>, q: &Queries, out: &mut [f32], stride: usize) {
+    fn inner<E: Element>(r: &[E], p: &Picks<'_>, q: &Queries, out: &mut [f32], stride: usize) {
         scan::<Avx2, E>(r, p, q, out, stride);
     }
     assert_eq!(kernel.isa(), Isa::Avx2);
@@ -171,13 +171,13 @@ pub(super) fn scan_avx2<E: Element>(
 pub(super) fn scan_avx512<E: Element>(
     kernel: Kernel,
     rows: &[E],
-    picks: RowSet<'_>,
+    picks: &Picks<'_>,
     queries: &Queries,
     out: &mut [f32],
     stride: usize,
 ) {
     #[target_feature(enable = "avx512f")]
-    fn inner<E: Element>(r: &[E], p: RowSet<'_>, q: &Queries, out: &mut [f32], stride: usize) {
+    fn inner<E: Element>(r: &[E], p: &Picks<'_>, q: &Queries, out: &mut [f32], stride: usize) {
         scan::<Avx512, E>(r, p, q, out, stride);
     }
     assert_eq!(kernel.isa(), Isa::Avx512);

@@ -21,12 +21,35 @@ pub(super) struct Bound {
 /// A weighted component as a line: `(x - zero) * slope + offset`.
 #[derive(Debug)]
 pub(super) struct Slope {
-    pub(super) zero: f64,
-    pub(super) slope: f64,
-    pub(super) offset: f64,
+    zero: f64,
+    slope: f64,
+    offset: f64,
 }
 
 impl Slope {
+    /// `(x - zero) * slope`, which is `most` at most. A slope that under- or overflows says nothing:
+    /// then the bound is `most` everywhere.
+    pub(super) fn new(zero: f64, slope: f64, most: f64) -> Slope {
+        if slope.is_normal() {
+            Slope {
+                zero,
+                slope,
+                offset: 0.0,
+            }
+        } else {
+            Slope::flat(most)
+        }
+    }
+
+    /// The same value everywhere.
+    pub(super) fn flat(value: f64) -> Slope {
+        Slope {
+            zero: 0.0,
+            slope: 0.0,
+            offset: value,
+        }
+    }
+
     #[inline(always)]
     fn at(&self, x: f32) -> f64 {
         (f64::from(x) - self.zero) * self.slope + self.offset

@@ -42,7 +42,6 @@ mod settings;
 mod slots;
 mod top;
 mod workspace;
-mod yardstick;
 
 pub(crate) use columns::Signals;
 pub use columns::{Columns, ColumnsError, Components};
@@ -55,4 +54,3 @@ pub use rank::{
 pub use ranking::{AgeRange, Component, Hit, Range, Ranges, Ranking};
 pub use settings::{Normalization, Recency, Scoring, ScoringError, Since, TICKS_PER_HOUR, Weights};
 pub use workspace::Workspace;
-pub use yardstick::{bytes_read, read_columns};

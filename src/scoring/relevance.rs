@@ -2,7 +2,7 @@
 
 use super::columns::Signals;
 use super::query::RankError;
-use super::slots::{Run, RunPicks, Segment};
+use super::slots::{Run, Segment};
 use super::{Columns, Components};
 use crate::kernel::{Kernel, Picks, Queries};
 
@@ -34,13 +34,13 @@ impl Relevance for Columns<'_> {
         let mut wrong = false;
         for cosines in out.chunks_exact_mut(run.len()) {
             match &run.picks {
-                RunPicks::Range(range) => {
+                Picks::Range(range) => {
                     let inv_norms = &self.inv_norms()[range.clone()];
                     for (cosine, &inv_norm) in cosines.iter_mut().zip(inv_norms) {
                         *cosine = finish(*cosine, inv_norm, &mut wrong);
                     }
                 }
-                RunPicks::List(_) => run.for_each_row(|i, row| {
+                Picks::List { .. } => run.for_each_row(|i, row| {
                     cosines[i] = finish(cosines[i], self.inv_norms()[row], &mut wrong);
                 }),
             }
@@ -73,14 +73,7 @@ fn finish(dot: f32, inv_norm: f32, wrong: &mut bool) -> f32 {
 
 impl Columns<'_> {
     fn dots(&self, kernel: Kernel, run: &Run<'_>, queries: &Queries, out: &mut [f32]) {
-        let picks = match &run.picks {
-            RunPicks::Range(range) => Picks::Range(range.clone()),
-            RunPicks::List(rows) => Picks::List {
-                rows,
-                base: run.base as u32,
-            },
-        };
-        kernel.dots(self.rows(), picks, queries, out);
+        kernel.dots(self.rows(), run.picks.clone(), queries, out);
     }
 
     /// The error of the first row that made a run fail: the clamp has hidden infinite cosines, so
@@ -175,7 +168,7 @@ impl Extent {
         let mut finite = true;
         match &run.picks {
             // The usual case, over slices: it becomes vector code.
-            RunPicks::Range(rows) if candidates == relevance.len() => {
+            Picks::Range(rows) if candidates == relevance.len() => {
                 let importance = &signals.importance[rows.clone()];
                 finite = importance.iter().fold(true, |all, x| all & x.is_finite());
                 all.relevance = widened(all.relevance, relevance);
@@ -187,7 +180,7 @@ impl Extent {
                     ];
                 }
             }
-            RunPicks::Range(_) | RunPicks::List(_) => run.for_each_row(|i, row| {
+            Picks::Range(_) | Picks::List { .. } => run.for_each_row(|i, row| {
                 if relevance[i].is_nan() {
                     return;
                 }

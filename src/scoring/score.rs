@@ -60,17 +60,12 @@ impl Scale {
 impl Scale {
     /// The component, weighted, as a line; and the largest magnitude it has over its range.
     fn weighted(&self, weight: f64, range: Range) -> (Slope, f64) {
-        let line = |zero, slope, offset| Slope {
-            zero,
-            slope,
-            offset,
-        };
         match *self {
-            Scale::Constant(value) => (line(0.0, 0.0, weight * value), weight * value),
-            Scale::MinMax { min, span } => (line(min, weight / span, 0.0), weight),
+            Scale::Constant(value) => (Slope::flat(weight * value), weight * value),
+            Scale::MinMax { min, span } => (Slope::new(min, weight / span, weight), weight),
             Scale::Divided(divisor) => {
-                let most = range.max.abs().max(range.min.abs());
-                (line(0.0, weight / divisor, 0.0), weight * (most / divisor))
+                let most = weight * (range.max.abs().max(range.min.abs()) / divisor);
+                (Slope::new(0.0, weight / divisor, most), most)
             }
         }
     }
@@ -217,7 +212,7 @@ impl Scorer {
                 } => AgeSteps::new(scale, extent.candidates),
                 RecencyScale::Age { scale: None, .. } | RecencyScale::Position { .. } => None,
             },
-            margin: 1e-9 * (relevance_most + weights.recency + importance_most),
+            margin: 1e-9 * (relevance_most + weights.recency + importance_most) + f64::MIN_POSITIVE,
         };
         Ok(Scorer {
             scoring: *scoring,
@@ -239,7 +234,6 @@ impl Scorer {
     }
 
     /// The total of a candidate, or `None` if it lies below `floor`.
-    ///
     #[inline(always)]
     pub(super) fn total_from(&self, raw: &Raw, floor: f64) -> Option<f64> {
         let at_most = self
@@ -251,42 +245,48 @@ impl Scorer {
         if at_most < floor {
             return None;
         }
-        let total = self.total(raw);
+        let total = sum(self.weighted(self.normalized(raw)));
         (total >= floor).then_some(total)
     }
 
-    fn total(&self, raw: &Raw) -> f64 {
+    /// Relevance, recency, importance.
+    fn normalized(&self, raw: &Raw) -> [f64; 3] {
+        [
+            self.relevance.apply(f64::from(raw.relevance)),
+            self.recency.normalized(raw),
+            self.importance.apply(f64::from(raw.importance + 0.0)),
+        ]
+    }
+
+    fn weighted(&self, [relevance, recency, importance]: [f64; 3]) -> [f64; 3] {
         let weights = &self.scoring.weights;
-        let relevance = self.relevance.apply(f64::from(raw.relevance));
-        let recency = self.recency.normalized(raw);
-        let importance = self.importance.apply(f64::from(raw.importance + 0.0));
-        (weigh(weights.relevance, relevance) + weigh(weights.recency, recency))
-            + weigh(weights.importance, importance)
+        [
+            weigh(weights.relevance, relevance),
+            weigh(weights.recency, recency),
+            weigh(weights.importance, importance),
+        ]
     }
 
     /// The candidate with all its components.
     pub(super) fn hit(&self, row: usize, raw: &Raw) -> Hit {
-        let weights = &self.scoring.weights;
-        let component = |raw: f64, normalized: f64, weight: f64| Component {
+        let normalized = self.normalized(raw);
+        let weighted = self.weighted(normalized);
+        let component = |i: usize, raw: f64| Component {
             raw,
-            normalized,
-            weighted: weigh(weight, normalized),
+            normalized: normalized[i],
+            weighted: weighted[i],
         };
-        let (cosine, stored) = (f64::from(raw.relevance), f64::from(raw.importance + 0.0));
-        let relevance = component(cosine, self.relevance.apply(cosine), weights.relevance);
-        let recency = component(
-            self.recency.raw(raw),
-            self.recency.normalized(raw),
-            weights.recency,
-        );
-        let importance = component(stored, self.importance.apply(stored), weights.importance);
-        let score = (relevance.weighted + recency.weighted) + importance.weighted;
         Hit {
             row,
-            score,
-            relevance,
-            recency,
-            importance,
+            score: sum(weighted),
+            relevance: component(0, f64::from(raw.relevance)),
+            recency: component(1, self.recency.raw(raw)),
+            importance: component(2, f64::from(raw.importance + 0.0)),
         }
     }
+}
+
+/// The one order in which a total is added up.
+fn sum([relevance, recency, importance]: [f64; 3]) -> f64 {
+    (relevance + recency) + importance
 }

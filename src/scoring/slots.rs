@@ -7,6 +7,7 @@
 
 use super::query::{Candidates, RankError};
 use super::{Columns, Components};
+use crate::kernel::Picks;
 use std::ops::Range;
 
 /// Slots per block.
@@ -18,35 +19,26 @@ pub(super) struct Run<'a> {
     pub(super) segment: usize,
     /// The number of the segment's first row.
     pub(super) base: usize,
-    /// Rows of the segment.
-    pub(super) picks: RunPicks<'a>,
+    /// Rows of the segment; a list has their numbers through all segments.
+    pub(super) picks: Picks<'a>,
     /// The slot of the first candidate; the others follow it without gaps.
     pub(super) slot: usize,
 }
 
-/// The rows of a run: consecutive ones of a segment, or global numbers.
-pub(super) enum RunPicks<'a> {
-    Range(Range<usize>),
-    List(&'a [u32]),
-}
-
 impl Run<'_> {
     pub(super) fn len(&self) -> usize {
-        match &self.picks {
-            RunPicks::Range(range) => range.len(),
-            RunPicks::List(rows) => rows.len(),
-        }
+        self.picks.len()
     }
 
     /// The rows within the segment, in order.
     #[inline(always)]
     pub(super) fn for_each_row(&self, mut f: impl FnMut(usize, usize)) {
         match &self.picks {
-            RunPicks::Range(range) => range.clone().enumerate().for_each(|(i, row)| f(i, row)),
-            RunPicks::List(rows) => {
+            Picks::Range(range) => range.clone().enumerate().for_each(|(i, row)| f(i, row)),
+            Picks::List { rows, base } => {
                 rows.iter()
                     .enumerate()
-                    .for_each(|(i, &row)| f(i, row as usize - self.base));
+                    .for_each(|(i, row)| f(i, (row - base) as usize));
             }
         }
     }
@@ -121,7 +113,7 @@ impl<'a, S: Segment> Slots<'a, S> {
     ) -> Result<(), E> {
         match self.candidates {
             Candidates::All => self.row_blocks(slots, |segment, base, block| {
-                let picks = RunPicks::Range(block.start - base..block.end - base);
+                let picks = Picks::Range(block.start - base..block.end - base);
                 f(&Run {
                     segment,
                     base,
@@ -139,7 +131,10 @@ impl<'a, S: Segment> Slots<'a, S> {
                     f(&Run {
                         segment,
                         base,
-                        picks: RunPicks::List(picked),
+                        picks: Picks::List {
+                            rows: picked,
+                            base: base as u32,
+                        },
                         slot: block.start,
                     })
                 })
@@ -154,7 +149,10 @@ impl<'a, S: Segment> Slots<'a, S> {
                         .iter()
                         .position(|&row| !(base..last).contains(&(row as usize)))
                         .map_or(end, |other| slot + other);
-                    let picks = RunPicks::List(&list[slot..same]);
+                    let picks = Picks::List {
+                        rows: &list[slot..same],
+                        base: base as u32,
+                    };
                     f(&Run {
                         segment,
                         base,

@@ -4,14 +4,13 @@ use crate::failure::Failure;
 use crate::import::DtypeName;
 use crate::output::{Output, grouped, one_line, progress};
 use crate::query::{Line, on_threads, print_hits, print_ranges};
+use memorank::Par;
 use memorank::kernel::{Dtype, Isa, Kernel};
-use memorank::scoring::{
-    Columns, Components, Preset, Query, Ranges, Ranking, Workspace, bytes_read, rank_into,
-    read_columns, relevance_into,
-};
+use memorank::oracle::{self, Comparison};
+use memorank::scoring::{Preset, Query, Ranges, Ranking, Workspace, rank_into};
 use memorank::store::{CreateOptions, Kind, NewMemory, Reference, Store};
 use memorank::stream::{self, Ask};
-use memorank::{Par, oracle};
+use memorank::yardstick::{bytes_read, read_columns};
 use memorank_data_gen::{Block, Config, Stream};
 use serde::Serialize;
 use std::collections::HashMap;
@@ -84,6 +83,18 @@ struct Verdict {
     largest_total_difference: f64,
 }
 
+impl Verdict {
+    fn new(compared: &Comparison) -> Verdict {
+        Verdict {
+            agrees: compared.agrees(),
+            largest_cosine_difference: compared.largest_cosine_difference,
+            cosine_bound: compared.cosine_bound,
+            same_order: compared.same_order,
+            largest_total_difference: compared.largest_total_difference,
+        }
+    }
+}
+
 #[derive(Clone, Serialize)]
 struct Shown {
     key: String,
@@ -134,9 +145,15 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     drop(store);
     folder.close()?;
     if out.is_json() {
-        out.document(&document)
+        out.document(&document)?;
     } else {
-        print(&document, out)
+        print(&document, out)?;
+    }
+    if document.oracle.agrees {
+        Ok(())
+    } else {
+        out.flush()?;
+        Err(Failure::Error("the f64 oracle disagrees".into()))
     }
 }
 
@@ -240,7 +257,8 @@ impl Asked<'_> {
             *read = started.elapsed().as_secs_f64();
         }
         let (ranked, read) = (median(ranks), median(reads));
-        let oracle = self.verdict(&columns, &query, &preset, &mut workspace)?;
+        let compared =
+            oracle::compare(&columns, &query, &preset.scoring, self.par, &mut workspace)?;
         let bytes = bytes_read(&columns);
 
         let (ranges, dtype) = (ranking.ranges, store.dtype());
@@ -260,10 +278,7 @@ impl Asked<'_> {
             dtype: Dtype::name(dtype),
             seed: self.stream.config().seed,
             isa: self.kernel.isa().name(),
-            threads: match self.par {
-                Par::Serial => 1,
-                Par::Rayon => rayon::current_num_threads(),
-            },
+            threads: self.par.threads(),
             query: self.stream.query_text(0),
             now_us: now,
             seconds: Seconds {
@@ -274,69 +289,10 @@ impl Asked<'_> {
                 plain_read: read,
             },
             bytes,
-            oracle,
+            oracle: Verdict::new(&compared),
             ranges,
             before_touch,
             after_touch: shown(store, &ranking, &places)?,
-        })
-    }
-
-    fn verdict(
-        &self,
-        columns: &[Columns<'_>; 1],
-        query: &Query<'_>,
-        preset: &Preset,
-        workspace: &mut Workspace,
-    ) -> Result<Verdict, Failure> {
-        let [segment] = columns;
-        let mut cosines = vec![0.0; segment.len()];
-        let embeddings = [query.embedding];
-        relevance_into(
-            columns,
-            &embeddings,
-            query.candidates,
-            self.par,
-            workspace,
-            &mut cosines,
-        )
-        .map_err(|e| Failure::from(e.error))?;
-        let exact = oracle::cosines(columns, query.embedding)?;
-        let largest_cosine_difference = exact
-            .iter()
-            .zip(&cosines)
-            .map(|(exact, ours)| (exact - f64::from(*ours)).abs())
-            .fold(0.0, f64::max);
-        let groups = segment.dim().get().div_ceil(16) as f64;
-        let cosine_bound = (groups + 7.0) * f64::powi(2.0, -24);
-
-        let mut ours = Ranking::default();
-        rank_into(
-            columns,
-            query,
-            &preset.scoring,
-            self.par,
-            workspace,
-            &mut ours,
-        )?;
-        let (last_access, importance) = (segment.last_access(), segment.importance());
-        let fed = Components::new(&cosines, last_access, importance)
-            .map_err(|e| Failure::Error(e.into()))?;
-        let theirs = oracle::rank_components(&[fed], query, &preset.scoring)?;
-        let pairs = || ours.hits.iter().zip(&theirs.hits);
-        let same_order =
-            ours.hits.len() == theirs.hits.len() && pairs().all(|(a, b)| a.row == b.row);
-        let largest_total_difference = pairs()
-            .map(|(a, b)| (a.score - b.score).abs())
-            .fold(0.0, f64::max);
-        let agrees = same_order
-            && largest_cosine_difference <= cosine_bound
-            && largest_total_difference <= 1e-12;
-        Ok(Verdict {
-            agrees,
-            largest_cosine_difference,
-            cosine_bound,
-            same_order,
-            largest_total_difference,
         })
     }
 }

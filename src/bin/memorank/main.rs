@@ -3,6 +3,8 @@
 //! Data go to stdout, progress to stderr and only to a terminal. Exit code 0: done; 1: an error;
 //! 2: the command line is wrong; 3: damage was found in a store.
 
+#![forbid(unsafe_code)]
+
 mod demo;
 mod failure;
 mod import;

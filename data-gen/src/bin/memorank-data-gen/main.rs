@@ -5,6 +5,8 @@
 //! stream's length. All files are written under temporary names and renamed when every one of them
 //! is whole.
 
+#![forbid(unsafe_code)]
+
 mod jsonl;
 mod npy;
 mod output;

@@ -1,9 +1,15 @@
 //! The yardstick: what it costs this machine to read a ranking's bytes and do nothing with them.
 
-use super::Columns;
 use crate::Par;
 use crate::kernel::{Kernel, Rows, plain_read};
+use crate::scoring::Columns;
 use bytemuck::cast_slice;
+
+/// Reads every byte once, in order, with the widest loads of the instruction set, and folds them into
+/// one word.
+pub fn read_bytes(bytes: &[u8], kernel: Kernel) -> u64 {
+    plain_read(kernel, bytes)
+}
 
 /// The bytes a ranking of all rows must read: embeddings, inverse norms, last accesses, importances.
 pub fn bytes_read(columns: &[Columns<'_>]) -> usize {
