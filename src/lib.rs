@@ -1,8 +1,23 @@
-//! memorank: exact retrieval for the memory streams of generative agents.
+//! Exact retrieval for the memory streams of generative agents.
 //!
-//! Score EVERY memory on relevance, recency and importance, normalise each over the candidates, add
-//! them with weights, and return the top k: the formula of *Generative Agents* (Park et al., 2023),
-//! exactly, with the same bits on every instruction set and number of threads.
+//! Every memory is scored on relevance, recency and importance, each is normalised over the candidates,
+//! they are added with weights, and the top k come back: the formula of *Generative Agents* (Park et al.,
+//! 2023), exactly. Results have the same bits on every instruction set the kernel is written for and any
+//! number of threads, as tested on x86-64 Linux; the README says with what.
+//!
+//! # Where to start
+//!
+//! | you have | start at |
+//! |---|---|
+//! | slices of your own | [`scoring::rank`], the example below |
+//! | relevance computed elsewhere | [`scoring::rank_components`] |
+//! | many small agents, or many queries | [`scoring::rank_each_into`], [`scoring::rank_many_into`] |
+//! | memories to keep in files | [`store::Store`] and [`stream::retrieve`] |
+//! | archives of another system | [`import`] |
+//! | doubts | [`oracle`], [`yardstick`] |
+//!
+//! [`scoring::Preset`] names what is computed: `paper`, `reverie`, `genagents`, `unnormalized`. [`kernel`]
+//! says in which order every addition is made.
 //!
 //! # Ranking slices of your own
 //!
@@ -23,7 +38,20 @@
 //! assert_eq!(ranking.hits.iter().map(|hit| hit.row).collect::<Vec<_>>(), [1, 0]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! # Features
+//!
+//! | feature | brings |
+//! |---|---|
+//! | `store` (default) | [`store`], [`stream`] |
+//! | `rayon` (default) | [`Par::Rayon`] |
+//! | `serde` | `Serialize` on settings and results, `Deserialize` on settings |
+//! | `import` | [`import`] |
+//! | `cli` | the `memorank` program |
+//!
+//! Without any, [`kernel`], [`scoring`], [`oracle`] and [`yardstick`] are left. No feature changes a number.
 
+// Not forbid: the instruction sets and the one file that maps memory allow it for themselves.
 #![deny(unsafe_code)]
 
 #[cfg(feature = "import")]
@@ -39,3 +67,8 @@ pub mod stream;
 pub mod yardstick;
 
 pub use parallel::Par;
+
+/// The README's example runs.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -27,6 +27,7 @@ pub struct Preset {
 /// Which memories a preset takes as candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum CandidateRule {
     /// All that have a vector.
     All,
@@ -38,6 +39,7 @@ pub enum CandidateRule {
 /// The order of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum ResultOrder {
     /// As ranked: by descending score.
     Score,
@@ -48,6 +50,7 @@ pub enum ResultOrder {
 /// Whether retrieval refreshes the last access of what it returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum Touch {
     /// Of every memory returned.
     Returned,

@@ -14,7 +14,9 @@ use std::num::NonZeroUsize;
 
 /// Ranks the rows of `columns` (segments of one dimension, rows numbered on) for one query.
 ///
-/// Runs in parallel where the `rayon` feature is on. [`rank_into`] chooses, and reuses memory.
+/// Runs on rayon's current pool where the `rayon` feature is on, in whichever crate it was turned on: do
+/// not hold a lock across the call that other tasks of the pool take (see [`Par`]). [`rank_into`] chooses
+/// where to run, and reuses memory.
 ///
 /// # Errors
 /// A scoring or query out of range, candidates that do not exist, or a row whose values are not
@@ -60,7 +62,8 @@ pub fn rank_into(
 /// Ranks several queries: `rankings[i]` is that of `queries[i]`, with the same bits as one at a time.
 ///
 /// Neighbouring queries with the same candidates (the same borrowed mask or list, or all rows) share
-/// one read of the embeddings.
+/// one read of the embeddings. They need 4 bytes of scratch per query and row together: cut a batch that
+/// is too large for the memory there is.
 ///
 /// # Errors
 /// As [`rank`], with the index of the query; all rankings are then empty.

@@ -35,6 +35,7 @@ pub struct Weights {
 /// The raw value of recency.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum Recency {
     /// `decay ^ (age / ticks_per_unit)`. An access after the reference time has age 0.
     Age {
@@ -57,6 +58,7 @@ pub enum Recency {
 /// The time that ages are measured from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum Since {
     /// The query's `now`.
     Now,
@@ -67,6 +69,7 @@ pub enum Since {
 /// What happens to raw values before they are weighted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum Normalization {
     /// Min-max over the candidates: `(x - min) / (max - min)`.
     MinMax {
@@ -119,6 +122,23 @@ impl Scoring {
             }
             Normalization::MinMax { .. } | Normalization::None { .. } => Ok(()),
         }
+    }
+
+    /// The same scoring for a clock with so many ticks per unit of decay: the presets' decays are per hour
+    /// of a clock in microseconds. Recency by position has no clock.
+    pub fn with_ticks_per_unit(mut self, ticks: NonZeroU64) -> Scoring {
+        if let Recency::Age { ticks_per_unit, .. } = &mut self.recency {
+            *ticks_per_unit = ticks;
+        }
+        self
+    }
+
+    /// The same scoring with another decay.
+    pub fn with_decay(mut self, value: f64) -> Scoring {
+        match &mut self.recency {
+            Recency::Age { decay, .. } | Recency::Position { decay } => *decay = value,
+        }
+        self
     }
 
     /// The decay, of whichever recency.
