@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::import::DtypeName;
 use crate::output::{Output, grouped, one_line, progress};
-use crate::query::{Line, on_threads, print_hits, print_ranges};
+use crate::query::{self, Line, on_threads, print_hits, print_ranges};
 use memorank::Par;
 use memorank::kernel::{Dtype, Isa, Kernel};
 use memorank::oracle::{self, Comparison};
@@ -31,8 +31,8 @@ pub struct Args {
     /// The seed of everything generated.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How many threads; 0 for one per core.
-    #[arg(long, default_value_t = 0)]
+    /// How many threads, at most 1024; 0 for one per core.
+    #[arg(long, default_value_t = 0, value_parser = query::threads, allow_negative_numbers = true)]
     threads: usize,
 }
 

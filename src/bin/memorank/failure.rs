@@ -1,12 +1,13 @@
 //! What can go wrong, and the exit code each has.
 
+use crate::output::escaped;
 use memorank::import::ImportError;
 use memorank::kernel::IsaError;
 use memorank::scoring::RankError;
 use memorank::store::{OpenError, ReadError, WriteError};
 use memorank::stream::StreamError;
 use std::error::Error;
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 pub enum Failure {
@@ -23,6 +24,11 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// Damage that was met on the way.
+    pub fn damaged(what: String) -> Failure {
+        Failure::Damage(format!("{what}; `memorank verify` lists all damage").into())
+    }
+
     pub fn report(self) -> ExitCode {
         let (code, message) = match self {
             Failure::Error(e) => (1, e.to_string()),
@@ -31,7 +37,8 @@ impl Failure {
             Failure::DamageTold => return ExitCode::from(3),
             Failure::ClosedPipe => return ExitCode::SUCCESS,
         };
-        eprintln!("memorank: {message}");
+        // If even that cannot be told, the exit code still does.
+        let _ = writeln!(io::stderr(), "memorank: {}", escaped(&message));
         ExitCode::from(code)
     }
 }
@@ -88,7 +95,9 @@ impl From<RankError> for Failure {
             // The store was checked when it was written: what is not finite now is damage.
             RankError::Cosine { .. }
             | RankError::InverseNorm { .. }
-            | RankError::Importance { .. } => Failure::Damage(e.into()),
+            | RankError::Importance { .. } => {
+                Failure::damaged(format!("the store is damaged: {e}"))
+            }
             _ => Failure::Error(e.into()),
         }
     }

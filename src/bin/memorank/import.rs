@@ -1,7 +1,7 @@
 //! `memorank import`: another system's memories into a new store.
 
 use crate::failure::Failure;
-use crate::output::{Output, progress};
+use crate::output::{Output, escaped, escaped_lines, progress};
 use clap::{Subcommand, ValueEnum};
 use memorank::import::{self, Options, Report, TimeUnit, timestamp};
 use memorank::kernel::Dtype;
@@ -174,6 +174,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
         });
     }
     // The report ends its lines itself.
-    out.line(report.to_string().trim_end())?;
-    out.line(format_args!("stored in {}", common.store.display()))
+    out.line(escaped_lines(report.to_string().trim_end(), 0))?;
+    let store = common.store.display().to_string();
+    out.line(format_args!("stored in {}", escaped(&store)))
 }

@@ -1,7 +1,7 @@
 //! `memorank info`: what a store holds and where its bytes are.
 
 use crate::failure::Failure;
-use crate::output::{Output, grouped};
+use crate::output::{Output, escaped, grouped, one_line, padded};
 use memorank::import::timestamp::format_us;
 use memorank::store::Store;
 use serde::Serialize;
@@ -78,7 +78,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     }
     out.heading(format_args!(
         "{}: {} memories x {} {}",
-        document.store,
+        escaped(&document.store),
         grouped(document.memories),
         document.dim,
         document.dtype
@@ -90,7 +90,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     out.line(format_args!("  next id           {}", document.next_id))?;
     out.line(format_args!(
         "  embedding model   {}",
-        document.model.unwrap_or("not named")
+        document.model.map_or("not named".into(), escaped)
     ))?;
     for (name, time) in [
         ("first created", &document.first_created),
@@ -104,8 +104,8 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     }
     for (kind, n) in &document.kinds {
         out.line(format_args!(
-            "  {:<16}  {}",
-            crate::output::one_line(kind, 16),
+            "  {}  {}",
+            padded(&one_line(kind, 16), 16),
             grouped(*n)
         ))?;
     }

@@ -30,7 +30,7 @@ struct Cli {
     command: Command,
 
     /// Print one JSON document with a "schema" field instead of text.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = 900)]
     json: bool,
 }
 

@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use serde::Serialize;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Standard output, buffered, and the form it is wanted in.
 pub struct Output {
@@ -44,7 +45,16 @@ impl Output {
 
     /// The JSON document.
     pub fn document(&mut self, value: &impl Serialize) -> Result<(), Failure> {
-        serde_json::to_writer_pretty(&mut self.out, value).map_err(io::Error::from)?;
+        let json = serde_json::to_string_pretty(value).map_err(io::Error::from)?;
+        let mut written = 0;
+        // JSON lets some of them through. They stand in strings only, where this means the same.
+        for (at, c) in json.char_indices() {
+            if c != '\n' && steers(c) {
+                write!(self.out, "{}\\u{:04x}", &json[written..at], u32::from(c))?;
+                written = at + c.len_utf8();
+            }
+        }
+        self.out.write_all(&json.as_bytes()[written..])?;
         Ok(writeln!(self.out)?)
     }
 
@@ -89,14 +99,107 @@ pub fn grouped(n: usize) -> String {
     text
 }
 
-/// Text on one line, without control characters (a memory's text must not steer the terminal), cut to
-/// `width` characters.
-pub fn one_line(text: &str, width: usize) -> String {
-    let clean = |c: char| if c.is_control() { ' ' } else { c };
-    let mut line: String = text.chars().map(clean).take(width).collect();
-    if text.chars().nth(width).is_some() {
-        line.pop();
-        line.push('…');
+/// Whether a character can move the cursor, change colours or turn the direction of what follows: text of
+/// a memory must not steer the terminal.
+fn steers(c: char) -> bool {
+    let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    c.is_control() || turns
+}
+
+/// Text on one line and of at most `columns` columns; characters that steer the terminal are spaces.
+pub fn one_line(text: &str, columns: usize) -> String {
+    let clean = |c: char| if steers(c) { ' ' } else { c };
+    let mut line = String::new();
+    let (mut taken, mut before_last) = (0, 0);
+    for c in text.chars().map(clean) {
+        let width = c.width().unwrap_or(0);
+        if taken + width > columns {
+            line.truncate(before_last);
+            line.push('…');
+            return line;
+        }
+        taken += width;
+        line.push(c);
+        // What leaves a column for the sign that something was left out.
+        if taken < columns {
+            before_last = line.len();
+        }
     }
     line
+}
+
+/// `text`, filled with spaces to `columns` columns.
+pub fn padded(text: &str, columns: usize) -> String {
+    format!("{text}{:1$}", "", columns.saturating_sub(width(text)))
+}
+
+/// The columns of a text that does not steer the terminal.
+pub fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// The whole text, on one line: what steers the terminal is written as in Rust, `\u{1b}`.
+pub fn escaped(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        match c {
+            c if steers(c) => out.extend(c.escape_default()),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// The whole text, each line [`escaped`]; those after the first begin with `indent` spaces.
+pub fn escaped_lines(text: &str, indent: usize) -> String {
+    let lines: Vec<_> = text.lines().map(escaped).collect();
+    lines.join(&format!("\n{:indent$}", ""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_cut_by_columns() {
+        assert_eq!(one_line("", 3), "");
+        assert_eq!(one_line("abc", 3), "abc");
+        assert_eq!(one_line("abcd", 3), "ab…");
+        assert_eq!(one_line("货架在", 6), "货架在");
+        assert_eq!(one_line("货架在空", 6), "货架…");
+        assert_eq!(one_line("货架在空", 5), "货架…");
+        assert_eq!(one_line("a货架", 4), "a货…");
+        assert_eq!(one_line("e\u{301}e\u{301}", 2), "e\u{301}e\u{301}");
+        for text in ["货a架b在c空d闲", "abcdefghij"] {
+            for columns in 1..12 {
+                assert!(
+                    width(&one_line(text, columns)) <= columns,
+                    "{text} {columns}"
+                );
+            }
+        }
+        assert_eq!(padded("货", 4), "货  ");
+        assert_eq!(padded("abcde", 4), "abcde");
+    }
+
+    #[test]
+    fn nothing_that_steers_a_terminal_is_printed() {
+        let hostile = "a\x1b[31m\rb\u{9b}2J\u{202e}c\nd\u{7f}";
+        assert_eq!(one_line(hostile, 60), "a [31m b 2J c d ");
+        assert_eq!(
+            escaped(hostile),
+            r"a\u{1b}[31m\rb\u{9b}2J\u{202e}c\nd\u{7f}"
+        );
+        assert_eq!(escaped_lines("a\nb\x1b\r\nc", 2), "a\n  b\\u{1b}\n  c");
+    }
+
+    #[test]
+    fn numbers_are_grouped_and_bars_are_filled() {
+        let shown = [0, 999, 1000, 1_234_567].map(grouped);
+        assert_eq!(shown, ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!(bar(1.0), "████████");
+        assert_eq!(bar(0.5), "████    ");
+        assert_eq!(bar(-1.0), bar(0.0));
+        assert_eq!(bar(7.0), bar(1.0));
+    }
 }

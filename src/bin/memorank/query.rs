@@ -1,7 +1,7 @@
 //! `memorank query`: a store's memories, ranked.
 
 use crate::failure::Failure;
-use crate::output::{Output, bar, grouped, one_line};
+use crate::output::{Output, bar, grouped, one_line, padded, width};
 use crate::show;
 use memorank::Par;
 use memorank::import::{self, timestamp};
@@ -19,10 +19,17 @@ pub struct Args {
     #[command(flatten)]
     like: Like,
     /// Leave the memory named by --like out: it does not compete.
-    #[arg(long, requires = "like")]
+    #[arg(long, conflicts_with = "vector")]
     exclude_self: bool,
     /// Which of the vectors in FILE, counted from 0.
-    #[arg(long, requires = "vector", default_value_t = 0, value_name = "N")]
+    #[arg(
+        long,
+        conflicts_with = "like",
+        default_value_t = 0,
+        value_name = "N",
+        value_parser = whole,
+        allow_negative_numbers = true
+    )]
     vector_index: usize,
     /// The embedding model's name: an error if the store was made by another.
     #[arg(long)]
@@ -43,7 +50,7 @@ pub struct Args {
     #[arg(long, allow_negative_numbers = true)]
     decay: Option<f64>,
     /// How many memories, instead of the preset's number.
-    #[arg(short, long)]
+    #[arg(short, long, value_parser = whole, allow_negative_numbers = true)]
     k: Option<usize>,
     /// The moment of asking (RFC 3339); by default the newest last access in the store.
     #[arg(long)]
@@ -51,8 +58,8 @@ pub struct Args {
     /// Refresh the last access of what is returned. Without it, no byte of the store changes.
     #[arg(long)]
     touch: bool,
-    /// How many threads; 0 for one per core.
-    #[arg(long, default_value_t = 0)]
+    /// How many threads, at most 1024; 0 for one per core.
+    #[arg(long, default_value_t = 0, value_parser = threads, allow_negative_numbers = true)]
     threads: usize,
 }
 
@@ -101,6 +108,10 @@ struct Hit<'a> {
 pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     let preset = args.preset()?;
     let kernel = Kernel::new(Isa::from_env()?)?;
+    let asked_at = args.now.as_deref().map(timestamp::parse_rfc3339_us);
+    let asked_at = asked_at
+        .transpose()
+        .map_err(|e| Failure::Usage(format!("--now: {e}")))?;
     let mut store = if args.touch {
         Store::open(&args.store)?
     } else {
@@ -115,11 +126,11 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     }
     let (embedding, exclude) = args.embedding(&store)?;
     let newest = store.last_access().iter().copied().max();
-    let now = match &args.now {
-        Some(text) => {
-            timestamp::parse_rfc3339_us(text).map_err(|e| Failure::Usage(format!("--now: {e}")))?
-        }
-        None => newest.unwrap_or(0),
+    let now = asked_at.or(newest).unwrap_or(0);
+    let whence = match (asked_at, newest) {
+        (Some(_), _) => "",
+        (None, Some(_)) => " (the newest last access)",
+        (None, None) => " (there is no last access)",
     };
 
     let ask = Ask {
@@ -158,8 +169,20 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     if out.is_json() {
         out.document(&document)
     } else {
-        print(&document, args.now.is_none(), out)
+        print(&document, whence, out)
     }
+}
+
+/// A number from the command line.
+pub fn whole(text: &str) -> Result<usize, String> {
+    text.parse()
+        .map_err(|_| format!("a whole number from 0 to {}", usize::MAX))
+}
+
+/// A number of threads. Thousands would take minutes to start, and longer to rank than one.
+pub fn threads(text: &str) -> Result<usize, String> {
+    let threads = text.parse().ok().filter(|&n| n <= 1024);
+    threads.ok_or_else(|| "a whole number from 0 to 1024".to_owned())
 }
 
 /// Runs `work` on so many threads: a pool of this program's for more than one.
@@ -211,7 +234,7 @@ impl Args {
     fn embedding(&self, store: &Store) -> Result<(Vec<f32>, Vec<u32>), Failure> {
         if let Some(key) = &self.like.like {
             let row = show::find(store, key)?;
-            let Some(embedding) = store.embedding(row) else {
+            let Some(embedding) = show::embedding(store, row)? else {
                 return Err(Failure::Error(
                     format!("{key:?} has no embedding to ask with").into(),
                 ));
@@ -260,14 +283,9 @@ fn hits<'a>(store: &'a Store, ranking: &Ranking) -> Result<Vec<Hit<'a>>, Failure
     hits.collect()
 }
 
-fn print(document: &Document<'_>, newest: bool, out: &mut Output) -> Result<(), Failure> {
-    let why = if newest {
-        " (the newest last access)"
-    } else {
-        ""
-    };
+fn print(document: &Document<'_>, whence: &str, out: &mut Output) -> Result<(), Failure> {
     out.line(format_args!(
-        "{} candidates of {} memories, preset {}, now {}{why}",
+        "{} candidates of {} memories, preset {}, now {}{whence}",
         grouped(document.candidates),
         grouped(document.memories),
         document.preset,
@@ -301,14 +319,20 @@ pub fn print_hits<'a>(
     lines: impl Iterator<Item = Line<'a>>,
     out: &mut Output,
 ) -> Result<(), Failure> {
+    let lines: Vec<_> = lines.collect();
+    if lines.is_empty() {
+        return Ok(());
+    }
+    let keys: Vec<_> = lines.iter().map(|line| one_line(&line.key, 24)).collect();
+    let widest = keys.iter().map(|key| width(key)).max().unwrap_or(0);
     out.heading(format_args!(
-        "{:>4} {:>7}  {:<13}  {:<13}  {:<13}  memory",
+        "{:>4} {:>7}  {:<14}  {:<14}  {:<14}  memory",
         "", "score", "relevance", "recency", "importance"
     ))?;
-    for (i, line) in lines.enumerate() {
+    for (i, (line, key)) in lines.iter().zip(&keys).enumerate() {
         let bars = line
             .components
-            .map(|c| format!("{} {:<4.2}", bar(c.normalized), c.normalized));
+            .map(|c| format!("{} {:>5.2}", bar(c.normalized), c.normalized));
         out.line(format_args!(
             "{:>4} {:>7.4}  {}  {}  {}  {}  {}",
             i + 1,
@@ -316,7 +340,7 @@ pub fn print_hits<'a>(
             bars[0],
             bars[1],
             bars[2],
-            one_line(&line.key, 24),
+            padded(key, widest),
             one_line(line.text, 60)
         ))?;
     }
@@ -336,12 +360,21 @@ pub fn print_ranges(ranges: Option<&Ranges>, out: &mut Output) -> Result<(), Fai
         )
     });
     out.line(format_args!(
-        "ranges: relevance {:.4} to {:.4}, recency {:.4e} to {:.4e}{ages}, importance {} to {}",
+        "ranges: relevance {:.4} to {:.4}, recency {} to {}{ages}, importance {} to {}",
         ranges.relevance.min,
         ranges.relevance.max,
-        ranges.recency.min,
-        ranges.recency.max,
+        decayed(ranges.recency.min),
+        decayed(ranges.recency.max),
         ranges.importance.min,
         ranges.importance.max
     ))
+}
+
+/// A recency: 0.9951, or 3.2e-40.
+fn decayed(recency: f64) -> String {
+    match recency {
+        0.0 => "0".to_owned(),
+        0.001.. => format!("{recency:.4}"),
+        _ => format!("{recency:.1e}"),
+    }
 }

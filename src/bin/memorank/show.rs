@@ -1,7 +1,7 @@
 //! `memorank show`: one memory with all its fields.
 
 use crate::failure::Failure;
-use crate::output::Output;
+use crate::output::{Output, escaped, escaped_lines, one_line};
 use memorank::import::timestamp::format_us;
 use memorank::store::{Memory, ReadError, Reference, Store};
 use serde::Serialize;
@@ -53,6 +53,13 @@ enum Payload<'a> {
     None,
 }
 
+/// The embedding of the memory in `row`, to ask with.
+pub fn embedding(store: &Store, row: usize) -> Result<Option<Vec<f32>>, Failure> {
+    let embedding = store.embedding(row);
+    check(&store.memory(row)?, embedding.as_deref())?;
+    Ok(embedding)
+}
+
 /// The row of the memory with this key, or else this id.
 pub fn find(store: &Store, key: &str) -> Result<usize, Failure> {
     if let Some(row) = store.row_of_key(key)? {
@@ -66,12 +73,15 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     let store = Store::open_read_only(&args.store)?;
     let row = find(&store, &args.key)?;
     let memory = store.memory(row)?;
+    let embedding = store.embedding(row);
+    check(&memory, embedding.as_deref())?;
     if out.is_json() {
-        return out.document(&document(&store, row, &memory)?);
+        return out.document(&document(&store, &memory, embedding)?);
     }
-    let key = memory.key.unwrap_or("(no key)");
-    out.heading(format_args!("{key}  id {}  {}", memory.id, memory.kind))?;
-    out.line(memory.text)?;
+    let key = memory.key.map_or("(no key)".into(), escaped);
+    let kind = escaped(memory.kind.as_str());
+    out.heading(format_args!("{key}  id {}  {kind}", memory.id))?;
+    out.line(format_args!("  text         {}", field(memory.text)))?;
     out.line(format_args!("  created      {}", format_us(memory.created)))?;
     out.line(format_args!(
         "  last access  {}",
@@ -91,8 +101,9 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
                     .transpose()?;
                 let text = text.map_or("", |memory| memory.text);
                 out.line(format_args!(
-                    "  evidence     {} (id {id})  {text}",
-                    key.unwrap_or("-")
+                    "  evidence     {} (id {id})  {}",
+                    key.map_or("-".into(), |key| one_line(key, 24)),
+                    one_line(text, 60)
                 ))?;
             }
             Evidence::Deleted { missing_id } => {
@@ -106,10 +117,10 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     if !memory.payload.is_empty() {
         out.line(format_args!(
             "  payload      {}",
-            String::from_utf8_lossy(memory.payload)
+            field(&String::from_utf8_lossy(memory.payload))
         ))?;
     }
-    match store.embedding(row) {
+    match embedding {
         None => out.line("  embedding    none: never a candidate"),
         Some(vector) => {
             let length = vector
@@ -125,10 +136,33 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     }
 }
 
+/// Text beside a field's name, its lines below each other.
+fn field(text: &str) -> String {
+    escaped_lines(text, 15)
+}
+
+/// The store was checked when it was written: what is not finite now is damage.
+fn check(memory: &Memory<'_>, embedding: Option<&[f32]>) -> Result<(), Failure> {
+    let id = memory.id;
+    if !memory.importance.is_finite() {
+        let importance = memory.importance;
+        return Err(Failure::damaged(format!(
+            "the store is damaged: memory {id} has importance {importance}"
+        )));
+    }
+    let broken = embedding.and_then(|x| x.iter().position(|x| !x.is_finite()));
+    match broken {
+        None => Ok(()),
+        Some(element) => Err(Failure::damaged(format!(
+            "the store is damaged: memory {id}: element {element} of its embedding is not finite"
+        ))),
+    }
+}
+
 fn document<'a>(
     store: &'a Store,
-    row: usize,
     memory: &'a Memory<'a>,
+    embedding: Option<Vec<f32>>,
 ) -> Result<Document<'a>, ReadError> {
     let payload = match serde_json::from_slice(memory.payload) {
         Ok(json) => Payload::Json(json),
@@ -157,7 +191,7 @@ fn document<'a>(
         depth: memory.depth,
         evidence: evidence(store, memory)?,
         payload,
-        embedding: store.embedding(row),
+        embedding,
     })
 }
 

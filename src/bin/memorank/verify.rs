@@ -1,8 +1,8 @@
 //! `memorank verify`: every byte of a store against its checksums.
 
 use crate::failure::Failure;
-use crate::output::{Output, grouped};
-use memorank::store;
+use crate::output::{Output, escaped, grouped};
+use memorank::store::{self, VerifyReport};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -52,35 +52,37 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
         uncommitted_bytes: report.uncommitted_bytes,
         damages: damages.collect(),
     };
-    if out.is_json() {
-        out.document(&document)?;
-    } else {
+    let told = match out.is_json() {
+        true => out.document(&document),
+        false => print(&document, &report, out),
+    };
+    match (document.sound, told.and_then(|()| out.flush())) {
+        // The exit code tells of damage also to those who did not read on.
+        (false, Ok(()) | Err(Failure::ClosedPipe)) => Err(Failure::DamageTold),
+        (_, told) => told,
+    }
+}
+
+fn print(document: &Document, report: &VerifyReport, out: &mut Output) -> Result<(), Failure> {
+    out.line(format_args!(
+        "{}: {} memories, {} files, {} blocks, {} bytes checked",
+        escaped(&document.store),
+        grouped(document.memories),
+        document.files,
+        grouped(document.blocks),
+        grouped(document.bytes as usize)
+    ))?;
+    if document.uncommitted_bytes > 0 {
+        let bytes = grouped(document.uncommitted_bytes as usize);
         out.line(format_args!(
-            "{}: {} memories, {} files, {} blocks, {} bytes checked",
-            document.store,
-            grouped(document.memories),
-            document.files,
-            grouped(document.blocks),
-            grouped(document.bytes as usize)
+            "{bytes} bytes of an append that was not committed"
         ))?;
-        if document.uncommitted_bytes > 0 {
-            let bytes = grouped(document.uncommitted_bytes as usize);
-            out.line(format_args!(
-                "{bytes} bytes of an append that was not committed"
-            ))?;
-        }
-        for damage in &report.damages {
-            out.line(format_args!("damage: {damage}"))?;
-        }
-        out.line(if document.sound {
-            "sound"
-        } else {
-            "DAMAGED; restore it from a copy"
-        })?;
     }
-    if document.sound {
-        Ok(())
-    } else {
-        out.flush().and(Err(Failure::DamageTold))
+    for damage in &report.damages {
+        out.line(format_args!("damage: {}", escaped(&damage.to_string())))?;
     }
+    out.line(match document.sound {
+        true => "sound",
+        false => "DAMAGED; restore it from a copy",
+    })
 }
