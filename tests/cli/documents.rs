@@ -1,0 +1,177 @@
+//! The documents of `--json`, and what the README says of them.
+
+use crate::stage::{Stage, T_TEXT, overwrite, run};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Every command's documents, such that every field occurs.
+fn documents() -> Vec<Value> {
+    let stage = Stage::new();
+    let line = |key: &str| json!({"key": key, "text": key, "created": T_TEXT, "importance": 1});
+    let mut first = line("a");
+    first["payload"] = json!({"inside": 1});
+    first["expiry"] = "2024-01-01T00:00:00Z".into();
+    let mut second = line("b");
+    second["evidence"] = json!(["a", "gone"]);
+    second["payload_hex"] = "ff00".into();
+    let source = stage.matrix("m", &[[1.0, 0.0], [0.6, 0.8]], &[first, second]);
+    let store = stage.at("S");
+    let mut all = vec![run(["import", "npy", &source, &store, "--json"]).json()];
+
+    std::fs::create_dir(stage.path("archive")).unwrap();
+    let node = json!({"node_1": {
+        "node_count": 1, "type_count": 1, "type": "event", "depth": 0, "created": "2023-02-13 00:00:00",
+        "expiration": null, "subject": "s", "predicate": "p", "object": "o", "description": "c",
+        "embedding_key": "c", "poignancy": 3, "keywords": [], "filling": null, "unknown": 1,
+    }});
+    stage.write("archive/nodes.json", node.to_string());
+    stage.write("archive/embeddings.json", "{\"c\": [1, 0]}");
+    let archive = stage.at("archive");
+    all.push(run(["import", "reverie", &archive, &stage.at("R"), "--json"]).json());
+
+    for args in [
+        &["query", &store, "--like", "a", "--json"][..],
+        &["show", &store, "a", "--json"],
+        &["show", &store, "b", "--json"],
+        &["info", &store, "--json"],
+        &["demo", "--memories", "20", "--dim", "2", "--json"],
+    ] {
+        all.push(run(args).json());
+    }
+    overwrite(&stage.path("S/id.u64"), 0, b"x");
+    let damaged = run(["verify", &store, "--json"]);
+    all.push(serde_json::from_str(&damaged.out).unwrap());
+    damaged.fails(3);
+    all
+}
+
+/// The names of all fields. What is inside of these is not ours, or is told at the type's docs.
+fn fields(value: &Value, into: &mut BTreeSet<String>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| fields(item, into)),
+        Value::Object(object) => {
+            for (name, value) in object {
+                into.insert(name.clone());
+                let hex = name == "payload" && value.get("hex").is_some();
+                if !["payload", "settings", "kinds"].contains(&name.as_str()) || hex {
+                    fields(value, into);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The README's table: a schema's name, and every name in its row.
+fn told() -> BTreeMap<String, BTreeSet<String>> {
+    let readme = include_str!("../../README.md");
+    let rows = readme
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `memorank."));
+    rows.map(|row| {
+        let (name, row) = row.split_once('`').unwrap();
+        let names = row.split('`').skip(1).step_by(2).map(str::to_owned);
+        (
+            format!("memorank.{name}"),
+            names.chain(["schema".to_owned()]).collect(),
+        )
+    })
+    .collect()
+}
+
+#[test]
+fn the_fields_are_those_that_the_readme_lists() {
+    let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for document in documents() {
+        let schema = document["schema"].as_str().unwrap().to_owned();
+        fields(&document, found.entry(schema).or_default());
+    }
+    // Nothing can be deleted yet, so no evidence has lost its memory.
+    found
+        .get_mut("memorank.show/1")
+        .unwrap()
+        .insert("missing_id".to_owned());
+    let told = told();
+    assert!(found.keys().eq(told.keys()), "{found:?} {told:?}");
+    for (schema, found) in &found {
+        let told = &told[schema];
+        let missing: Vec<_> = found.difference(told).collect();
+        let invented: Vec<_> = told.difference(found).collect();
+        assert!(
+            missing.is_empty(),
+            "{schema}: the README does not tell of {missing:?}"
+        );
+        assert!(
+            invented.is_empty(),
+            "{schema}: the README tells of {invented:?}"
+        );
+    }
+}
+
+#[test]
+fn each_command_has_its_schema() {
+    let schemas: BTreeSet<_> = documents()
+        .iter()
+        .map(|d| d["schema"].to_string())
+        .collect();
+    let expected = ["demo", "import", "info", "query", "show", "verify"];
+    assert!(
+        schemas
+            .iter()
+            .eq(&expected.map(|name| format!("\"memorank.{name}/1\""))),
+        "{schemas:?}"
+    );
+}
+
+// B93
+#[test]
+fn no_number_is_null() {
+    fn numbers(value: &Value, name: &str, seen: &mut usize) {
+        match value {
+            Value::Object(object) => object
+                .iter()
+                .for_each(|(name, value)| numbers(value, name, seen)),
+            Value::Array(items) => items.iter().for_each(|item| numbers(item, name, seen)),
+            Value::Number(_) => *seen += 1,
+            Value::Null => {
+                // Texts and things that may be absent. With `reverie`, recency has no ages.
+                let absent = [
+                    "ages",
+                    "key",
+                    "model",
+                    "expiry",
+                    "expiry_us",
+                    "payload",
+                    "before",
+                    "authors_depth",
+                    "depth_in_file",
+                ];
+                assert!(absent.contains(&name), "{name} is null");
+            }
+            _ => {}
+        }
+    }
+    let mut seen = 0;
+    documents()
+        .iter()
+        .for_each(|document| numbers(document, "", &mut seen));
+    assert!(seen > 100);
+
+    let stage = Stage::new();
+    let line = json!({"text": "alone", "created": T_TEXT, "importance": 1});
+    stage.import("one", &[[1.0, 0.0]], &[line]);
+    for preset in memorank::scoring::Preset::NAMES {
+        let args = [
+            "--like",
+            "0",
+            "--json",
+            "--preset",
+            preset,
+            "--decay",
+            "0",
+            "--now",
+            "9000-01-01T00:00:00Z",
+        ];
+        numbers(&stage.query("one", &args).json(), "", &mut seen);
+    }
+}

@@ -1,0 +1,22 @@
+//! The `memorank` program, run as a user runs it. Names in comments like B45 are trials: faults met in
+//! systems of this kind.
+
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../import_common/mod.rs"]
+mod import_common;
+
+mod archives;
+mod damage;
+mod demo;
+mod documents;
+mod equality;
+mod flags;
+mod hostile;
+mod imports;
+mod old_processors;
+mod query;
+mod stage;
+mod terminal;
+mod touch;
+mod usage;

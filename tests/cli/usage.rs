@@ -1,0 +1,138 @@
+//! Exit codes: 0 done, 1 error, 2 wrong command line, 3 damage found.
+
+use crate::stage::{Stage, overwrite, run};
+
+#[test]
+fn every_command_has_the_four_exit_codes() {
+    let stage = Stage::g();
+    let (store, none) = (stage.at("G"), stage.at("none"));
+    let source = stage.at("G-source.npy");
+    let new = stage.at("new");
+    let broken = stage.at("broken");
+    crate::stage::copy(&stage.path("G"), &stage.path("broken"));
+    overwrite(&stage.path("broken/manifest"), 60, b"xxxx");
+
+    run(["info", &store]).ok();
+    run(["verify", &store]).ok();
+    run(["show", &store, "g1"]).ok();
+    run(["query", &store, "--like", "g1"]).ok();
+    run(["import", "npy", &source, &new]).ok();
+    run(["demo", "--memories", "10", "--dim", "3"]).ok();
+    run(["--help"]).ok();
+    run(["--version"]).ok();
+
+    for args in [
+        &["info", &none][..],
+        &["verify", &none],
+        &["show", &none, "g1"],
+        &["query", &none, "--like", "g1"],
+        &["import", "npy", &none, &stage.at("new2")],
+        &["import", "reverie", &none, &stage.at("new2")],
+        &["import", "genagents", &none, &stage.at("new2")],
+        &["show", &store, "g9"],
+        &["query", &store, "--like", "g9"],
+    ] {
+        assert!(run(args).fails(1).starts_with("memorank: "), "{args:?}");
+    }
+    for args in [
+        &[][..],
+        &["unknown"],
+        &["info"],
+        &["verify"],
+        &["show", &store],
+        &["query", &store],
+        &["query", "--like", "g1"],
+        &["import"],
+        &["import", "npy"],
+        &["import", "other", &source, &new],
+        &["demo", "--dim", "0"],
+        &["demo", "--memories", "-1"],
+        &["demo", "--memories", "18446744073709551615"],
+        &["info", &store, "--unknown"],
+        &["info", &store, &store],
+    ] {
+        assert_ne!(run(args).fails(2), "", "{args:?}");
+    }
+    for args in [
+        &["info", &broken][..],
+        &["verify", &broken],
+        &["show", &broken, "g1"],
+        &["query", &broken, "--like", "g1"],
+        &["query", &broken, "--like", "g1", "--touch"],
+    ] {
+        assert!(run(args).fails(3).contains("manifest"), "{args:?}");
+    }
+}
+
+#[test]
+fn a_demo_without_a_temporary_folder_is_an_error() {
+    let mut program = crate::stage::program();
+    program
+        .args(["demo", "--memories", "1"])
+        .env("TMPDIR", "/nonexistent/folder");
+    let ran: crate::stage::Ran = program.output().unwrap().into();
+    assert!(ran.fails(1).contains("no temporary folder"));
+}
+
+// B38, B65, B67: refused before anything is read, naming what the flag means.
+#[test]
+fn numbers_out_of_range_are_usage_errors() {
+    let stage = Stage::g();
+    for (args, told) in [
+        (&["-k", "-1"][..], "a whole number from 0"),
+        (&["-k", "abc"], "a whole number from 0"),
+        (&["-k=-1"], "a whole number from 0"),
+        (&["-k", "18446744073709551616"], "a whole number from 0"),
+        (&["--threads", "-1"], "a whole number from 0 to 1024"),
+        (&["--threads", "1025"], "a whole number from 0 to 1024"),
+        (&["--relevance", "-1"], "the weight of relevance is -1"),
+        (&["--relevance", "NaN"], "the weight of relevance is NaN"),
+        (&["--recency", "inf"], "the weight of recency is inf"),
+        (&["--recency=-0.5"], "the weight of recency is -0.5"),
+        (&["--importance=-inf"], "the weight of importance is -inf"),
+        (&["--importance", "nan"], "the weight of importance is NaN"),
+        (&["--importance", "x"], "invalid float"),
+        (
+            &["--relevance", "1e308", "--recency", "1e308"],
+            "the sum of the weights",
+        ),
+        (&["--decay", "1.5"], "the decay is 1.5"),
+        (&["--decay", "-0.1"], "the decay is -0.1"),
+        (&["--decay", "NaN"], "the decay is NaN"),
+        (
+            &["--preset", "other"],
+            "paper, reverie, genagents, unnormalized",
+        ),
+        (&["--now", "2023-02-13T15:00:00"], "time and zone"),
+        (&["--now", "yesterday"], "--now: \"yesterday\""),
+        (&["--now", "2023-02-30T00:00:00Z"], "--now"),
+    ] {
+        // That a store is missing is not looked at before the command line.
+        for store in ["G", "none"] {
+            let args = [args, &["--like", "g1"]].concat();
+            let err = stage.query(store, &args).fails(2);
+            assert!(err.contains(told), "{args:?}: {err}");
+        }
+    }
+}
+
+#[test]
+fn the_query_comes_from_exactly_one_place() {
+    let stage = Stage::g();
+    let vector = stage.at("q.json");
+    for args in [
+        &[][..],
+        &["-k", "1"],
+        &["--vector", &vector, "--like", "g1"],
+        &["--vector", &vector, "--exclude-self"],
+        &["--like", "g1", "--vector-index", "0"],
+        &["--like", "g1", "--like", "g2"],
+    ] {
+        assert!(
+            stage.query("G", args).fails(2).contains("--like"),
+            "{args:?}"
+        );
+    }
+    let args = ["--vector", &vector, "--vector-index", "1"];
+    assert!(stage.query("G", &args).fails(2).contains("1 vectors"));
+}
