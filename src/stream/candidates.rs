@@ -4,6 +4,7 @@ use super::StreamError;
 use crate::scoring::{CandidateRule, Candidates, RankError};
 use crate::store::{Kind, Memory, Store};
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 /// Rows that compete, owned.
 pub(super) enum CandidateSet {
@@ -40,6 +41,7 @@ impl CandidateSet {
             }
             CandidateRule::Reverie => {
                 let mut list = reverie(store)?;
+                let exclude: HashSet<u32> = exclude.iter().copied().collect();
                 list.retain(|row| !exclude.contains(row));
                 Ok(CandidateSet::List(list))
             }
@@ -56,17 +58,14 @@ impl CandidateSet {
 }
 
 /// Observations and reflections that are not idle, in the order of the authors' list: they join
-/// their two lists, newest first each, and sort by last access (a stable sort).
+/// their two lists, each with the memory stored last first, and sort by last access (a stable sort).
+/// Every row is read, so that a damaged one is told and not passed over.
 fn reverie(store: &Store) -> Result<Vec<u32>, StreamError> {
     let mut rows = Vec::new();
     for kind in [Kind::OBSERVATION, Kind::REFLECTION] {
-        let Some(index) = store.kinds().iter().position(|k| *k == kind) else {
-            continue;
-        };
         for row in (0..store.len()).rev() {
-            if usize::from(store.kind_indices()[row]) == index
-                && !embedding_key(&store.memory(row)?).contains("idle")
-            {
+            let memory = store.memory(row)?;
+            if *memory.kind == kind && !embedding_key(&memory).contains("idle") {
                 rows.push(row as u32);
             }
         }

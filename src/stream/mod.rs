@@ -49,7 +49,7 @@ pub enum StreamError {
 /// The columns of a store, for [`scoring`](crate::scoring).
 ///
 /// # Errors
-/// None for a store that opened; a mapped file shortened since then may not fit.
+/// None for a store that opened: its columns were found to fit.
 pub fn columns(store: &Store) -> Result<Columns<'_>, ColumnsError> {
     Columns::new(
         store.dim(),

@@ -53,7 +53,7 @@ fn flags_of_query() {
     );
     changed(
         &["--decay", "0.5"],
-        "/settings/scoring/recency/Age/decay",
+        "/settings/scoring/recency/age/decay",
         json!(0.5),
     );
     changed(&["--decay", "1"], "/ranges/recency/min", json!(1.0));
@@ -68,7 +68,7 @@ fn flags_of_query() {
     let reverie = stage.ask_g(&["--preset", "reverie", "--decay", "0.5"]);
     assert_eq!(
         reverie["settings"]["scoring"]["recency"],
-        json!({"Position": {"decay": 0.5}})
+        json!({"position": {"decay": 0.5}})
     );
 
     let ask = |args: &[&str]| stage.query("G", &[args, &["--json"]].concat()).json();

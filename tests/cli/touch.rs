@@ -90,7 +90,7 @@ fn touch_is_the_callers_choice_with_every_preset() {
         let document = stage.ask_g(&args);
         assert_eq!(
             (&document["touched"], &document["settings"]["touch"]),
-            (&0.into(), &"None".into())
+            (&0.into(), &"none".into())
         );
         let document = stage.ask_g(&[&args[..], &["--touch"]].concat());
         assert_eq!(document["touched"], 1);
