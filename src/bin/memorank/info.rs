@@ -43,8 +43,13 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     let store = Store::open_read_only(&args.store)?;
     let info = store.info();
     let mut kinds = BTreeMap::new();
-    for row in 0..store.len() {
-        *kinds.entry(store.memory(row)?.kind.as_str()).or_default() += 1;
+    for (row, &index) in store.kind_indices().iter().enumerate() {
+        let kind = match store.kinds().get(usize::from(index)) {
+            Some(kind) => kind,
+            // Reading the memory tells what is damaged.
+            None => store.memory(row)?.kind,
+        };
+        *kinds.entry(kind.as_str()).or_default() += 1;
     }
     let files = info.files.iter().map(|file| File {
         name: file
