@@ -262,6 +262,59 @@ fn f32_rounds_to_f16_to_nearest_even() {
     }
 }
 
+// B69
+#[test]
+fn rows_are_narrowed_whole_or_not_at_all() {
+    use memorank::kernel::{RowError, RowProblem, to_f16};
+    let given = [1.0, 65519.9, -65519.9, f32::from_bits(1), -0.0, 65504.0];
+    let mut out = [f16::ZERO; 6];
+    to_f16(dim(3), &given, &mut out).unwrap();
+    let bits = out.map(f16::to_bits);
+    assert_eq!(bits, [0x3c00, 0x7bff, 0xfbff, 0, 0x8000, 0x7bff]);
+    let before = [f16::from_f32(7.0); 6];
+    for value in [
+        70000.0,
+        65520.0,
+        -65520.0,
+        f32::MAX,
+        f32::NAN,
+        f32::INFINITY,
+    ] {
+        for at in 0..6 {
+            let mut bad = given;
+            // The first of two is told.
+            (bad[5], bad[at]) = (f32::NEG_INFINITY, value);
+            let mut out = before;
+            let error = to_f16(dim(3), &bad, &mut out).unwrap_err();
+            let (row, element) = (at / 3, at % 3);
+            let problem = match value.is_finite() {
+                true => RowProblem::F16Overflow { element, value },
+                false => RowProblem::NonFinite { element, value },
+            };
+            let expected = RowError { row, problem };
+            assert_eq!(error.to_string(), expected.to_string());
+            assert_eq!(out, before);
+        }
+    }
+    for (rows, room, told) in [(6, 5, 5), (5, 6, 5), (3, 6, 3), (6, 3, 6)] {
+        let error = to_f16(dim(3), &given[..rows], &mut out[..room]).unwrap_err();
+        let shape = |p| matches!(p, RowProblem::Shape { elements, .. } if elements == told);
+        assert!(shape(error.problem), "{error}");
+    }
+}
+
+#[test]
+fn a_refused_row_leaves_all_inverse_norms_as_they_were() {
+    let mut out = [7.0; 3];
+    for bad in [f32::NAN, 0.0, 1e30] {
+        let rows = [1.0, 1.0, 3.0, 4.0, bad, bad];
+        inv_norms(dim(2), Rows::F32(&rows), &mut out).unwrap_err();
+        assert_eq!(out, [7.0; 3]);
+    }
+    inv_norms(dim(2), Rows::F32(&[0.5; 5]), &mut out).unwrap_err();
+    assert_eq!(out, [7.0; 3]);
+}
+
 #[test]
 fn f16_products_and_sums_do_not_overflow_or_stall() {
     // B17, B18.

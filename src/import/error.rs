@@ -79,11 +79,27 @@ impl fmt::Display for VectorProblem {
                 "{found} elements where {first} has {expected}; a store has one dimension"
             ),
             VectorProblem::Empty => f.write_str("no elements"),
-            VectorProblem::Length { length } => {
-                let problem = RowProblem::Length { length: *length };
-                let row = crate::kernel::RowError { row: 0, problem }.to_string();
-                f.write_str(row.trim_start_matches("row 0: "))
+            &VectorProblem::Length { length } => RowProblem::Length { length }.fmt(f),
+        }
+    }
+}
+
+impl From<RowProblem> for VectorProblem {
+    fn from(problem: RowProblem) -> VectorProblem {
+        match problem {
+            RowProblem::NonFinite { element, value } => VectorProblem::Element {
+                element,
+                found: value.to_string(),
+            },
+            RowProblem::F16Overflow { element, value } => {
+                VectorProblem::F16Overflow { element, value }
             }
+            RowProblem::Length { length } => VectorProblem::Length { length },
+            RowProblem::Shape { elements, dim, .. } => VectorProblem::Dimension {
+                found: elements,
+                expected: dim,
+                first: "the store".to_owned(),
+            },
         }
     }
 }

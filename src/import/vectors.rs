@@ -1,7 +1,7 @@
 //! Vectors: the file of embeddings of a JSON archive, and what a vector must be to be stored.
 
 use super::error::{ImportError, Place, VectorProblem};
-use crate::kernel::{Dtype, RowProblem, Rows, f16, inv_norms};
+use crate::kernel::{Dtype, RowError, Rows, f16, inv_norms, to_f16};
 use half::slice::HalfFloatSliceExt;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use std::collections::HashMap;
@@ -39,33 +39,28 @@ pub(super) fn finite(values: &[f32]) -> Result<(), VectorProblem> {
 
 /// Whether `values` can be a row of a `dtype` column.
 pub(super) fn fit(dtype: Dtype, values: &[f32]) -> Result<Fit, VectorProblem> {
-    finite(values)?;
     let Some(dim) = NonZeroUsize::new(values.len()).filter(|_| values.iter().any(|&x| x != 0.0))
     else {
         return Ok(Fit::Zero);
     };
+    let refused = |error: RowError| VectorProblem::from(error.problem);
     let mut inverse = [0.0];
-    let (checked, rounded) = match dtype {
-        Dtype::F32 => (inv_norms(dim, Rows::F32(values), &mut inverse), 0),
+    let rounded = match dtype {
+        Dtype::F32 => {
+            inv_norms(dim, Rows::F32(values), &mut inverse).map_err(refused)?;
+            0
+        }
         Dtype::F16 => {
             let mut stored = vec![f16::ZERO; values.len()];
-            stored.convert_from_f32_slice(values);
-            if let Some(element) = stored.iter().position(|x| !x.is_finite()) {
-                let value = values[element];
-                return Err(VectorProblem::F16Overflow { element, value });
-            }
+            to_f16(dim, values, &mut stored).map_err(refused)?;
+            inv_norms(dim, Rows::F16(&stored), &mut inverse).map_err(refused)?;
             let mut widened = vec![0.0; values.len()];
             stored.convert_to_f32_slice(&mut widened);
             let pairs = values.iter().zip(&widened);
-            let rounded = pairs.filter(|(given, stored)| given != stored).count();
-            (inv_norms(dim, Rows::F16(&stored), &mut inverse), rounded)
+            pairs.filter(|(given, stored)| given != stored).count()
         }
     };
-    match checked.map_err(|e| e.problem) {
-        Ok(()) => Ok(Fit::Stored { rounded }),
-        Err(RowProblem::Length { length }) => Err(VectorProblem::Length { length }),
-        Err(other) => unreachable!("one row of finite elements: {other:?}"),
-    }
+    Ok(Fit::Stored { rounded })
 }
 
 /// The vectors of a JSON archive, by the text they belong to.

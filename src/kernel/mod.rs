@@ -35,6 +35,7 @@
 mod dispatch;
 mod isa;
 mod lanes;
+mod narrow;
 mod norm;
 mod plain_read;
 mod portable;
@@ -53,6 +54,7 @@ pub fn cosine_error_bound(dim: std::num::NonZeroUsize) -> f64 {
 pub use dispatch::{Kernel, Picks};
 pub use half::f16;
 pub use isa::{Isa, IsaError};
+pub use narrow::to_f16;
 pub use norm::{LENGTH_MAX, LENGTH_MIN, RowError, RowProblem, inv_norms};
 pub(crate) use plain_read::plain_read;
 pub use queries::{Queries, QueryError};

@@ -27,6 +27,13 @@ pub enum RowProblem {
         /// Its value.
         value: f32,
     },
+    /// An element would be infinite as f16: 65520 or more, either sign.
+    F16Overflow {
+        /// Index of the element within its row.
+        element: usize,
+        /// Its value.
+        value: f32,
+    },
     /// The length is 0 or outside [[`LENGTH_MIN`], [`LENGTH_MAX`]].
     Length {
         /// The length of the stored elements, in f64.
@@ -52,23 +59,33 @@ pub struct RowError {
     pub problem: RowProblem,
 }
 
-impl fmt::Display for RowError {
+impl RowError {
+    pub(super) fn shape(elements: usize, dim: NonZeroUsize, rows: usize) -> RowError {
+        let problem = RowProblem::Shape {
+            elements,
+            dim: dim.get(),
+            rows,
+        };
+        RowError { row: 0, problem }
+    }
+}
+
+impl fmt::Display for RowProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let row = self.row;
-        match self.problem {
+        match self {
             RowProblem::NonFinite { element, value } => {
-                write!(
-                    f,
-                    "row {row}: element {element} is {value}; embeddings must be finite"
-                )
+                write!(f, "element {element} is {value}; embeddings must be finite")
             }
-            RowProblem::Length { length: 0.0 } => write!(
+            RowProblem::F16Overflow { element, value } => write!(
                 f,
-                "row {row}: the vector is all zeros and has no direction; store it without a vector"
+                "element {element} is {value}, beyond f16; scale the embeddings or store f32"
+            ),
+            RowProblem::Length { length: 0.0 } => f.write_str(
+                "the vector is all zeros and has no direction; store it without a vector",
             ),
             RowProblem::Length { length } => write!(
                 f,
-                "row {row}: length {length:e} is outside [2^-96, 2^96]; rescale the vector"
+                "length {length:e} is outside [2^-96, 2^96]; rescale the vector"
             ),
             RowProblem::Shape {
                 elements,
@@ -82,13 +99,22 @@ impl fmt::Display for RowError {
     }
 }
 
+impl fmt::Display for RowError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.problem {
+            RowProblem::Shape { .. } => self.problem.fmt(f),
+            _ => write!(f, "row {}: {}", self.row, self.problem),
+        }
+    }
+}
+
 impl std::error::Error for RowError {}
 
 /// The inverse length of every row, as ranking wants it: `out[i] = 1 / |row i|` in f64, rounded to f32.
 ///
 /// # Errors
 /// The first row that holds a non-finite element, or whose length is 0 or outside
-/// [[`LENGTH_MIN`], [`LENGTH_MAX`]]; or a shape that does not fit. `out` is then unspecified. A caller
+/// [[`LENGTH_MIN`], [`LENGTH_MAX`]]; or a shape that does not fit. `out` is unchanged then. A caller
 /// that keeps rows without a vector gives them an inverse norm of 0 itself.
 ///
 /// ```
@@ -100,12 +126,7 @@ impl std::error::Error for RowError {}
 /// ```
 pub fn inv_norms(dim: NonZeroUsize, rows: Rows<'_>, out: &mut [f32]) -> Result<(), RowError> {
     if rows.count(dim) != Some(out.len()) {
-        let problem = RowProblem::Shape {
-            elements: rows.elements(),
-            dim: dim.get(),
-            rows: out.len(),
-        };
-        return Err(RowError { row: 0, problem });
+        return Err(RowError::shape(rows.elements(), dim, out.len()));
     }
     match rows {
         Rows::F32(s) => each(dim, s, out),
@@ -113,8 +134,10 @@ pub fn inv_norms(dim: NonZeroUsize, rows: Rows<'_>, out: &mut [f32]) -> Result<(
     }
 }
 
+/// Into memory of its own first (4 bytes a row): a row that is refused leaves `out` as it was.
 fn each<E: Element>(dim: NonZeroUsize, elements: &[E], out: &mut [f32]) -> Result<(), RowError> {
-    for (row, (elements, out)) in elements.chunks_exact(dim.get()).zip(out).enumerate() {
+    let mut inverse = Vec::with_capacity(out.len());
+    for (row, elements) in elements.chunks_exact(dim.get()).enumerate() {
         let length = square_sum(elements.iter().map(|&x| x.widen())).sqrt();
         if !length.is_finite()
             && let Some(element) = elements.iter().position(|&x| !x.widen().is_finite())
@@ -131,8 +154,9 @@ fn each<E: Element>(dim: NonZeroUsize, elements: &[E], out: &mut [f32]) -> Resul
                 problem: RowProblem::Length { length },
             });
         }
-        *out = (1.0 / length) as f32;
+        inverse.push((1.0 / length) as f32);
     }
+    out.copy_from_slice(&inverse);
     Ok(())
 }
 

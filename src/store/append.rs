@@ -10,8 +10,7 @@ use super::keys::{Found, KeyIndex};
 use super::kinds::Kinds;
 use super::memory::{NewMemory, Reference};
 use super::writer::ColumnWriter;
-use crate::kernel::{Dtype, RowProblem, Rows, f16, inv_norms};
-use half::slice::HalfFloatSliceExt;
+use crate::kernel::{Dtype, RowError, Rows, f16, inv_norms, to_f16};
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -340,9 +339,6 @@ enum Elements {
     F16(Vec<f16>),
 }
 
-/// From here on rounding to f16 gives infinity: half way between its largest number, 65504, and 65536.
-const F16_OVERFLOW: f32 = 65520.0;
-
 impl Elements {
     fn new(dim: NonZeroUsize, dtype: Dtype) -> Elements {
         match dtype {
@@ -379,37 +375,14 @@ impl Elements {
         let Some(dim) = NonZeroUsize::new(found).filter(|dim| dim.get() == expected) else {
             return Err(MemoryProblem::Dimension { expected, found });
         };
-        // A search only where there is something to find: without early exits the checks are vector code.
-        if !given.iter().fold(true, |all, x| all & x.is_finite()) {
-            let bad = given.iter().position(|x| !x.is_finite());
-            let element = bad.expect("one of them is not finite");
-            let value = given[element];
-            return Err(MemoryProblem::NonFinite { element, value });
-        }
+        let refused = |error: RowError| MemoryProblem::of_row(error.problem, expected);
         match self {
+            // What is not finite shows in the length.
             Elements::F32(stored) => stored.copy_from_slice(given),
-            Elements::F16(stored) => {
-                let largest = given.iter().fold(0.0, |max: f32, x| max.max(x.abs()));
-                if largest >= F16_OVERFLOW {
-                    let over = given.iter().position(|x| x.abs() >= F16_OVERFLOW);
-                    let element = over.expect("one of them is the largest");
-                    let value = given[element];
-                    return Err(MemoryProblem::F16Overflow { element, value });
-                }
-                stored.convert_from_f32_slice(given);
-            }
+            Elements::F16(stored) => to_f16(dim, given, stored).map_err(refused)?,
         }
         let mut inv_norm = [0.0];
-        match inv_norms(dim, self.rows(), &mut inv_norm).map_err(|e| e.problem) {
-            Ok(()) => Ok(inv_norm[0]),
-            Err(RowProblem::NonFinite { element, value }) => {
-                Err(MemoryProblem::NonFinite { element, value })
-            }
-            Err(RowProblem::Length { length }) => Err(MemoryProblem::Length { length }),
-            Err(RowProblem::Shape { elements, .. }) => Err(MemoryProblem::Dimension {
-                expected,
-                found: elements,
-            }),
-        }
+        inv_norms(dim, self.rows(), &mut inv_norm).map_err(refused)?;
+        Ok(inv_norm[0])
     }
 }

@@ -93,7 +93,7 @@ pub enum Problem {
         computed: f32,
     },
     /// Elements that should never have been stored.
-    #[error("row {row} cannot be scored: {problem:?}")]
+    #[error("row {row} cannot be scored: {problem}")]
     Elements {
         /// The row.
         row: usize,
@@ -435,6 +435,23 @@ pub enum MemoryProblem {
         /// The id the memory would get.
         own: u64,
     },
+}
+
+impl MemoryProblem {
+    /// What is wrong with the one row that an embedding is, in a store of `expected` elements.
+    pub(super) fn of_row(problem: RowProblem, expected: usize) -> MemoryProblem {
+        match problem {
+            RowProblem::NonFinite { element, value } => MemoryProblem::NonFinite { element, value },
+            RowProblem::F16Overflow { element, value } => {
+                MemoryProblem::F16Overflow { element, value }
+            }
+            RowProblem::Length { length } => MemoryProblem::Length { length },
+            RowProblem::Shape { elements, .. } => MemoryProblem::Dimension {
+                expected,
+                found: elements,
+            },
+        }
+    }
 }
 
 /// Why nothing was touched.
