@@ -6,7 +6,7 @@ mod import_common;
 
 use import_common::{Folder, affected, data, f32_npy, names, npy_bytes, npy_with_header, open};
 use memorank::import::{HeaderError, ImportError, NoticeKind as N, Options, Report, TimeUnit};
-use memorank::kernel::{Dtype, f16};
+use memorank::kernel::{Dtype, Rows, f16};
 use memorank::store::Reference;
 
 const LINE: &str = r#"{"created": "2023-02-13T00:00:00Z", "last_access": "2023-02-13T00:00:00Z", "importance": 3}"#;
@@ -108,6 +108,145 @@ fn the_column_type_follows_the_file() {
     assert_eq!(
         affected(&report, N::ValuesRounded),
         ["line 1: 1 of 2 elements to f32"]
+    );
+}
+
+/// `x` as f16 to nearest even, from its bits: a whole number of units in the last place of the f16s
+/// around it, and what is left over.
+fn nearest_f16(x: f64) -> u16 {
+    let bits = x.to_bits();
+    let sign = (bits >> 48) as u16 & 0x8000;
+    let biased = (bits >> 52 & 0x7ff) as i32;
+    if biased == 0 {
+        return sign;
+    }
+    let significand = bits & ((1 << 52) - 1) | 1 << 52;
+    // x = significand * 2^(biased - 1075); one unit is 2^-24, and more from 2^-13 on.
+    let unit = (biased - 1023 - 10).max(-24);
+    let drop = (unit - (biased - 1075)) as u32;
+    if drop > 54 {
+        return sign;
+    }
+    let (whole, left, half) = (
+        significand >> drop,
+        significand & ((1 << drop) - 1),
+        1_u64 << (drop - 1),
+    );
+    let units = whole + u64::from(left > half || left == half && whole % 2 == 1);
+    // 1024 units and more have an exponent; carrying into it is right.
+    sign | (((unit + 24) as u16) << 10) + units as u16
+}
+
+// B71
+#[test]
+fn numbers_of_64_bits_are_rounded_once() {
+    let two = |n: i32| 2.0_f64.powi(n);
+    let mut given = vec![
+        1.0 + two(-11) + two(-30),
+        1.0 + two(-11) - two(-30),
+        1.0 + two(-11),
+        1.0 + 3.0 * two(-11) - two(-40),
+        2047.4999999850988,
+        65519.99999999999,
+        // Half a unit of the subnormals, and ties further up.
+        two(-25) + two(-60),
+        two(-25),
+        two(-25) - two(-60),
+        3.0 * two(-25) - two(-50),
+        1023.5 * two(-24) - two(-45),
+        two(-15),
+        5e-324,
+    ];
+    assert_eq!(nearest_f16(given[0]), 0x3c01);
+    assert_eq!(nearest_f16(given[4]), 0x67ff);
+    // Around the middle of two neighbours, and anywhere.
+    let mut state = 1_u64;
+    let mut random = || {
+        state = state
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        state >> 11
+    };
+    for _ in 0..20_000 {
+        let low = f16::from_bits((random() % 0x7bff) as u16).to_f64();
+        let high = f16::from_bits(f16::from_f64(low).to_bits() + 1).to_f64();
+        let middle = (low + high) / 2.0;
+        let nudge = middle * two(-23 - (random() % 30) as i32);
+        given.extend([middle + nudge, middle - nudge, middle]);
+        given.push(f64::from_bits(
+            f64::to_bits(1e-9) + random() * 97 % (f64::to_bits(6e4) - f64::to_bits(1e-9)),
+        ));
+    }
+    given.extend(given.clone().iter().map(|x| -x));
+    // So that no row is all zeros.
+    let rows: Vec<Vec<f64>> = given
+        .chunks(31)
+        .map(|chunk| {
+            let mut row = chunk.to_vec();
+            row.resize(31, 0.5);
+            row.push(1.0);
+            row
+        })
+        .collect();
+    let expected: Vec<u16> = rows.iter().flatten().map(|&x| nearest_f16(x)).collect();
+    let options = Options {
+        dtype: Some(Dtype::F16),
+        ..Options::default()
+    };
+
+    let npy = Folder::new();
+    let data: Vec<u8> = rows
+        .iter()
+        .flatten()
+        .flat_map(|x| x.to_le_bytes())
+        .collect();
+    npy.write("m.npy", npy_bytes("<f8", rows.len(), 32, &data));
+    npy.write("m.jsonl", format!("{LINE}\n").repeat(rows.len()));
+    let report = npy.npy(&options).unwrap();
+    assert_eq!(report.with_vector, rows.len() as u64);
+    let first = format!(
+        "line 1: {} of 32 elements to f16",
+        rows[0]
+            .iter()
+            .filter(|&&x| f16::from_f64(x).to_f64() != x)
+            .count()
+    );
+    assert_eq!(affected(&report, N::ValuesRounded)[0], first);
+
+    let node = |n: usize| {
+        serde_json::json!({
+            "node_id": n, "node_type": "observation", "content": n.to_string(), "importance": 1,
+            "created": 1, "last_retrieved": 2, "pointer_id": null,
+        })
+    };
+    let nodes: Vec<_> = (0..rows.len()).map(node).collect();
+    let vectors: serde_json::Map<_, _> = (rows.iter().enumerate())
+        .map(|(n, row)| (n.to_string(), serde_json::json!(row)))
+        .collect();
+    let json = Folder::archive(
+        &serde_json::json!(nodes).to_string(),
+        &serde_json::json!(vectors).to_string(),
+    );
+    json.genagents(&options).unwrap();
+
+    for folder in [npy, json] {
+        let store = open(&folder);
+        let Rows::F16(stored) = store.embeddings() else {
+            panic!("f16 was asked for")
+        };
+        for ((stored, &expected), x) in stored.iter().zip(&expected).zip(rows.iter().flatten()) {
+            assert_eq!(stored.to_bits(), expected, "{x:e}");
+        }
+    }
+    // 65520 is where f16 ends, whatever f32 would make of what lies below.
+    let data: Vec<u8> = [65520.0_f64, 1.0]
+        .iter()
+        .flat_map(|x| x.to_le_bytes())
+        .collect();
+    let error = matrix(npy_bytes("<f8", 1, 2, &data), 1, &options).unwrap_err();
+    assert!(
+        error.to_string().contains("row 0: element 0 is 65520"),
+        "{error}"
     );
 }
 

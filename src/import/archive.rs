@@ -71,9 +71,10 @@ impl Archive {
         mut tally: Tally,
     ) -> Result<Archive, ImportError> {
         let name = options.embeddings.as_deref().unwrap_or(EMBEDDINGS);
-        let embeddings = read_embeddings(folder, name, options, &nodes, &mut tally.notices)?;
-        let dim = dimension(folder, name, options, &embeddings, &mut tally.notices)?;
         let dtype = options.dtype.unwrap_or(Dtype::F32);
+        let notices = &mut tally.notices;
+        let embeddings = read_embeddings(folder, name, options, dtype, &nodes, notices)?;
+        let dim = dimension(folder, name, options, &embeddings, notices)?;
         let rounded = settle(&mut nodes, &embeddings, dtype, &mut tally.notices)?;
         let dtype_reason = match (options.dtype, rounded) {
             (Some(_), 0) => "asked for; holds every value exactly".to_owned(),
@@ -102,6 +103,7 @@ fn read_embeddings(
     folder: &Path,
     name: &str,
     options: &Options,
+    dtype: Dtype,
     nodes: &[Node],
     notices: &mut Notices,
 ) -> Result<Embeddings, ImportError> {
@@ -116,7 +118,9 @@ fn read_embeddings(
             owners.entry(text).or_insert(&node.key);
         }
     }
-    Embeddings::read(&path, |text| owners.get(text).map(|&node| node.to_owned()))
+    Embeddings::read(&path, dtype, |text| {
+        owners.get(text).map(|&node| node.to_owned())
+    })
 }
 
 fn dimension(

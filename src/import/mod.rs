@@ -67,7 +67,7 @@ impl TimeUnit {
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The column type. `None`: f16 for a `.npy` file of f16, else f32; values that are no exact f32
-    /// are rounded and reported.
+    /// are rounded and reported. Numbers of 64 bits go into either type with one rounding to nearest.
     pub dtype: Option<Dtype>,
     /// The embedding model's name, kept in the store.
     pub model: Option<String>,

@@ -3,6 +3,7 @@
 use super::error::{ImportError, Place, VectorProblem};
 use super::npy::{MAGIC, Matrix};
 use super::vectors::{elements, finite};
+use crate::kernel::Dtype;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, SeqAccess, Visitor};
 use std::fmt;
 use std::path::Path;
@@ -59,7 +60,7 @@ fn from_npy(path: &Path, content: &[u8]) -> Result<Vec<Vec<f32>>, ImportError> {
     let mut vectors = Vec::new();
     for row in 0..matrix.rows() {
         let mut values = matrix.row_buffer();
-        matrix.next_row(&mut values)?;
+        matrix.next_row(Dtype::F32, &mut values)?;
         finite(&values).map_err(|problem| ImportError::Vector {
             place: matrix.place(row),
             problem,
@@ -171,7 +172,7 @@ impl<'de> Visitor<'de> for List<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<(), A::Error> {
         let Lists { vectors, element } = self.0;
-        let vector = elements(seq, element.insert(0))?;
+        let vector = elements(seq, element.insert(0), Dtype::F32)?;
         *element = None;
         vectors.push(vector.values);
         Ok(())

@@ -9,8 +9,8 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-/// f32 values of one vector, and how many numbers of the file they are not exactly. Empty where the
-/// file holds null or an empty list.
+/// The values of one vector as [`narrow`] gives them, and how many of the file's numbers it rounded for
+/// good. Empty where the file holds null or an empty list.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Vector {
     pub(super) values: Vec<f32>,
@@ -63,6 +63,25 @@ pub(super) fn fit(dtype: Dtype, values: &[f32]) -> Result<Fit, VectorProblem> {
     Ok(Fit::Stored { rounded })
 }
 
+/// A number of a file as f32, on its way into a column of `column`, and whether that rounded it for good.
+///
+/// To nearest, unless the column is f16: rounding to nearest twice can end on the wrong side of a tie. So
+/// there it is rounded to odd (what is no f32 becomes the neighbour whose last bit is 1), which cannot
+/// be mistaken for a tie later: f32 has more than the two bits beyond f16 that this takes. Then rounding
+/// to f16 is the only one that shows. Beyond f32 the result is infinite.
+pub(super) fn narrow(wide: f64, column: Dtype) -> (f32, bool) {
+    let nearest = wide as f32;
+    let exact = f64::from(nearest);
+    match column {
+        Dtype::F32 => (nearest, exact != wide),
+        Dtype::F16 if exact == wide || !nearest.is_finite() => (nearest, false),
+        Dtype::F16 => {
+            let towards_zero = nearest.to_bits() - u32::from(exact.abs() > wide.abs());
+            (f32::from_bits(towards_zero | 1), false)
+        }
+    }
+}
+
 /// The vectors of a JSON archive, by the text they belong to.
 #[derive(Debug, Default)]
 pub(super) struct Embeddings {
@@ -79,6 +98,7 @@ impl Embeddings {
     /// for the error that must name it.
     pub(super) fn read(
         path: &Path,
+        column: Dtype,
         owner: impl Fn(&str) -> Option<String>,
     ) -> Result<Embeddings, ImportError> {
         let bytes = std::fs::read(path).map_err(|source| ImportError::Io {
@@ -93,7 +113,11 @@ impl Embeddings {
                 item: owner(key).map_or(entry.clone(), |node| format!("{node}, {entry}")),
             }
         };
-        let mut entries = Entries::default();
+        let mut entries = Entries {
+            pairs: Vec::new(),
+            at: None,
+            column,
+        };
         let mut json = serde_json::Deserializer::from_slice(&bytes);
         let read = entries.deserialize(&mut json).and_then(|()| json.end());
         if let Err(source) = read {
@@ -160,10 +184,10 @@ impl Embeddings {
 }
 
 /// The entries read so far, and the one being read: where an error stands is known from here.
-#[derive(Default)]
 struct Entries {
     pairs: Vec<(String, Vector)>,
     at: Option<(String, usize)>,
+    column: Dtype,
 }
 
 impl<'de> DeserializeSeed<'de> for &mut Entries {
@@ -189,7 +213,7 @@ impl<'de> Visitor<'de> for &mut Entries {
                 return Err(A::Error::custom(twice));
             }
             let (_, element) = self.at.insert((key, 0));
-            let vector = map.next_value_seed(Elements(element))?;
+            let vector = map.next_value_seed(Elements(element, self.column))?;
             self.pairs
                 .extend(self.at.take().map(|(key, _)| (key, vector)));
         }
@@ -197,8 +221,8 @@ impl<'de> Visitor<'de> for &mut Entries {
     }
 }
 
-/// Reads one vector, counting in the reference.
-struct Elements<'a>(&'a mut usize);
+/// Reads one vector for a column, counting in the reference.
+struct Elements<'a>(&'a mut usize, Dtype);
 
 impl<'de> DeserializeSeed<'de> for Elements<'_> {
     type Value = Vector;
@@ -220,23 +244,24 @@ impl<'de> Visitor<'de> for Elements<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Vector, A::Error> {
-        elements(seq, self.0)
+        elements(seq, self.0, self.1)
     }
 }
 
-/// Reads a list of numbers, counting in `at`: after an error, the element it is about.
+/// Reads a list of numbers for a column, counting in `at`: after an error, the element it is about.
 pub(super) fn elements<'de, A: SeqAccess<'de>>(
     mut seq: A,
     at: &mut usize,
+    column: Dtype,
 ) -> Result<Vector, A::Error> {
     let mut vector = Vector::default();
     while let Some(wide) = seq.next_element::<f64>()? {
-        let narrow = wide as f32;
-        if !narrow.is_finite() {
+        let (value, rounded) = narrow(wide, column);
+        if !value.is_finite() {
             return Err(A::Error::custom(format!("{wide:e} is beyond f32")));
         }
-        vector.rounded += usize::from(f64::from(narrow) != wide);
-        vector.values.push(narrow);
+        vector.rounded += usize::from(rounded);
+        vector.values.push(value);
         *at += 1;
     }
     Ok(vector)

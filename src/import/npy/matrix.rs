@@ -1,8 +1,9 @@
 //! The rows of a `.npy` file, one after another, as f32.
 
 use super::header::{Element, Header, HeaderError, Shapes};
+use crate::import::vectors::narrow;
 use crate::import::{ImportError, Place, VectorProblem};
-use crate::kernel::f16;
+use crate::kernel::{Dtype, f16};
 use half::slice::HalfFloatSliceExt;
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -110,12 +111,17 @@ impl<R: Read> Matrix<R> {
         }
     }
 
-    /// Reads a row into `values`, and gives the number of elements that f32 had to round. What is
-    /// not finite in the file is not finite in `values`; finite f64 beyond f32 are an error.
+    /// Reads a row into `values`, as [`narrow`] has it for a column of `column`, and gives the number of
+    /// elements it rounded for good. What is not finite in the file is not finite in `values`; finite f64
+    /// beyond f32 are an error.
     ///
     /// # Panics
     /// If `values` has not the length of [`Matrix::row_buffer`].
-    pub(in crate::import) fn next_row(&mut self, values: &mut [f32]) -> Result<usize, ImportError> {
+    pub(in crate::import) fn next_row(
+        &mut self,
+        column: Dtype,
+        values: &mut [f32],
+    ) -> Result<usize, ImportError> {
         assert_eq!(values.len(), self.row_elements(), "room for one row");
         self.data
             .read_exact(&mut self.bytes)
@@ -126,7 +132,8 @@ impl<R: Read> Matrix<R> {
             })?;
         let row = self.row;
         self.row += 1;
-        decode(self.header.element, &self.bytes, values).map_err(|problem| ImportError::Vector {
+        let decoded = decode(self.header.element, &self.bytes, column, values);
+        decoded.map_err(|problem| ImportError::Vector {
             place: self.place(row),
             problem,
         })
@@ -140,7 +147,12 @@ fn failed(path: &Path, source: HeaderError) -> ImportError {
     }
 }
 
-fn decode(element: Element, bytes: &[u8], values: &mut [f32]) -> Result<usize, VectorProblem> {
+fn decode(
+    element: Element,
+    bytes: &[u8],
+    column: Dtype,
+    values: &mut [f32],
+) -> Result<usize, VectorProblem> {
     match element {
         Element::F16 => {
             // A row at a time: converting one by one costs most of the reading.
@@ -157,12 +169,13 @@ fn decode(element: Element, bytes: &[u8], values: &mut [f32]) -> Result<usize, V
             let mut rounded = 0;
             for (element, (value, b)) in values.iter_mut().zip(bytes.as_chunks().0).enumerate() {
                 let wide = f64::from_le_bytes(*b);
-                *value = wide as f32;
+                let (narrowed, inexact) = narrow(wide, column);
+                *value = narrowed;
                 if wide.is_finite() && !value.is_finite() {
                     let found = format!("{wide:e} is beyond f32");
                     return Err(VectorProblem::Element { element, found });
                 }
-                rounded += usize::from(f64::from(*value) != wide);
+                rounded += usize::from(inexact && wide.is_finite());
             }
             return Ok(rounded);
         }

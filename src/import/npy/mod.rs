@@ -134,7 +134,7 @@ impl Source for Rows {
         let mut values = self.matrix.row_buffer();
         let mut row = 0;
         while let Some(line) = self.memories.next(&mut tally.notices)? {
-            let to_f32 = self.matrix.next_row(&mut values)?;
+            let to_f32 = self.matrix.next_row(self.plan.dtype, &mut values)?;
             let fit = fit(self.plan.dtype, &values).map_err(|problem| ImportError::Vector {
                 place: self.matrix.place(row),
                 problem,
