@@ -7,7 +7,7 @@ use super::format::{Column, MAX_DIM};
 use super::kinds::Kinds;
 use super::lock::Lock;
 use super::manifest::{Manifest, sync_directory};
-use super::verify;
+use super::verify::{self, VerifyReport};
 use crate::kernel::Dtype;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -144,18 +144,20 @@ impl Store {
             true => None,
             false => Some(Lock::take(dir)?),
         };
-        let (manifest, (columns, last_access)) = read_whole(dir, |manifest| {
+        let (manifest, (columns, last_access, report)) = read_whole(dir, |manifest| {
             let columns = Columns::load(dir, manifest, hold)?;
-            Ok((columns, load_last_access(dir, manifest)?))
+            let last_access = load_last_access(dir, manifest)?;
+            let report = match options.verify {
+                true => verify::check_current(dir, manifest)?,
+                false => VerifyReport::default(),
+            };
+            Ok((columns, last_access, report))
         })?;
-        if options.verify {
-            let report = verify::check(dir, &manifest);
-            if let Some(first) = report.damages.first() {
-                return Err(OpenError::Damaged {
-                    first: first.clone(),
-                    count: report.damages.len(),
-                });
-            }
+        if let Some(first) = report.damages.first() {
+            return Err(OpenError::Damaged {
+                first: first.clone(),
+                count: report.damages.len(),
+            });
         }
         if lock.is_some() {
             sweep(dir, &manifest);

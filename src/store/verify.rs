@@ -48,22 +48,24 @@ impl VerifyReport {
 /// If there is no store, or its manifest is damaged: without it the columns say nothing.
 pub fn verify(path: impl AsRef<Path>) -> Result<VerifyReport, OpenError> {
     let dir = path.as_ref();
-    // The check itself never fails. A file that a writer removed meanwhile is no damage.
-    let (_, report) = read_whole(dir, |manifest| {
-        let mut report = check(dir, manifest);
-        let gone = |damage: &Damage| damage.problem == Problem::Missing;
-        match report.damages.iter().position(gone) {
-            Some(at) if Manifest::read(dir).is_ok_and(|new| new.sequence != manifest.sequence) => {
-                Err(report.damages.swap_remove(at))
-            }
-            _ => Ok(report),
-        }
-    })?;
+    let (_, report) = read_whole(dir, |manifest| check_current(dir, manifest))?;
     Ok(report)
 }
 
-/// Checks what `manifest` commits.
-pub(super) fn check(dir: &Path, manifest: &Manifest) -> VerifyReport {
+/// Checks what `manifest` commits. Only a file that a writer has replaced meanwhile is an error, for
+/// [`read_whole`] to start over: it is no damage. All other damage is in the report.
+pub(super) fn check_current(dir: &Path, manifest: &Manifest) -> Result<VerifyReport, Damage> {
+    let mut report = check(dir, manifest);
+    let gone = |damage: &Damage| damage.problem == Problem::Missing;
+    match report.damages.iter().position(gone) {
+        Some(at) if Manifest::read(dir).is_ok_and(|new| new.sequence != manifest.sequence) => {
+            Err(report.damages.swap_remove(at))
+        }
+        _ => Ok(report),
+    }
+}
+
+fn check(dir: &Path, manifest: &Manifest) -> VerifyReport {
     let mut report = VerifyReport {
         rows: manifest.rows as usize,
         ..VerifyReport::default()
@@ -73,12 +75,16 @@ pub(super) fn check(dir: &Path, manifest: &Manifest) -> VerifyReport {
         bytes: Vec::new(),
         rows: manifest.rows as usize,
     };
+    // All files are opened before any is read: a writer can replace one only in this short time.
+    let loaded = Column::ALL.map(|column| {
+        let entry = manifest.column(column);
+        column::load(&dir.join(&entry.file), entry, Hold::Mapped)
+    });
     let mut whole = [true; Column::COUNT];
-    for column in Column::ALL {
+    for (column, mut loaded) in Column::ALL.into_iter().zip(loaded) {
         let mut entry = manifest.column(column).clone();
         let path = dir.join(&entry.file);
         report.bytes += entry.bytes;
-        let mut loaded = column::load(&path, &entry, Hold::Mapped);
         if let Err(damage) = loaded {
             whole[column as usize] = false;
             // Of a file that was cut, the whole blocks that are left can still be compared.

@@ -5,6 +5,8 @@ use memorank::kernel::Dtype;
 use memorank::store::{CreateError, OpenError, OpenOptions, Store, verify};
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// The error of every way to open, which must be the same.
 fn fails(path: &Path) -> OpenError {
@@ -236,6 +238,42 @@ fn what_a_stopped_writer_left_is_swept_and_nothing_else() {
     let after = bytes_of(&path);
     assert_eq!(after.len(), before.len() + kept.len());
     assert!(kept.iter().all(|name| after.contains_key(*name)));
+}
+
+#[test]
+fn a_checked_read_only_open_sees_no_damage_while_a_writer_syncs() {
+    let (_dir, path) = filled(200, 4, Dtype::F32);
+    let options = OpenOptions {
+        read_only: true,
+        verify: true,
+        ..OpenOptions::default()
+    };
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let mut store = Store::open(&path).unwrap();
+            let mut now = 1_000_000;
+            while !done.load(Ordering::Relaxed) {
+                store.touch(&[7], now).unwrap();
+                store.sync().unwrap();
+                now += 1;
+                // Without a pause between two syncs no reader might ever get through.
+                std::thread::sleep(Duration::from_micros(300));
+            }
+            now - 1
+        });
+        let opened: Vec<_> = (0..400)
+            .map(|_| Store::open_with(&path, &options).map(|store| store.last_access()[7]))
+            .collect();
+        done.store(true, Ordering::Relaxed);
+        let last = writer.join().unwrap();
+        let mut seen = 0;
+        for (at, opened) in opened.into_iter().enumerate() {
+            let last_access = opened.unwrap_or_else(|e| panic!("open {at}: {e}"));
+            assert!((seen..=last).contains(&last_access));
+            seen = last_access;
+        }
+    });
 }
 
 #[test]
