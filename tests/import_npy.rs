@@ -508,6 +508,24 @@ fn times_say_their_zone_or_their_unit() {
 }
 
 #[test]
+fn an_expiry_that_stands_for_none_names_the_line() {
+    let expiry = |us: i64| {
+        let folder = lines(&[LINE, &line(&format!("\"expiry\": {us}"))]);
+        let outcome = folder.npy(&Options {
+            time_unit: Some(TimeUnit::Microseconds),
+            ..Options::default()
+        });
+        outcome.map(|_| open(&folder).memory(1).unwrap().expiry)
+    };
+    let error = expiry(i64::MAX).unwrap_err().to_string();
+    assert!(
+        error.contains("m.jsonl, line 2: expiry is 9223372036854775807"),
+        "{error}"
+    );
+    assert_eq!(expiry(i64::MAX - 1).unwrap(), Some(i64::MAX - 1));
+}
+
+#[test]
 fn evidence_by_key_by_id_and_by_position() {
     let report = import(&[
         &line(r#""key": "a""#),

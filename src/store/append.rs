@@ -318,6 +318,9 @@ fn check(memory: &NewMemory<'_>, own: u64, allow_forward: bool) -> Result<(), Me
     if !value.is_finite() {
         return Err(MemoryProblem::Importance { value });
     }
+    if memory.expiry == Some(NO_EXPIRY) {
+        return Err(MemoryProblem::Expiry);
+    }
     if memory.key == Some("") {
         return Err(MemoryProblem::EmptyKey);
     }

@@ -405,6 +405,12 @@ pub enum MemoryProblem {
         /// The value.
         value: f32,
     },
+    /// An expiry that stands for none.
+    #[error(
+        "expiry is {}, which stands for none in the column; give None if it never expires",
+        i64::MAX
+    )]
+    Expiry,
     /// An empty key.
     #[error("the key is empty; give None if there is none")]
     EmptyKey,

@@ -59,7 +59,7 @@ pub struct NewMemory<'a> {
     pub created: i64,
     /// When it was last retrieved, in microseconds since the Unix epoch; `created` if it never was.
     pub last_access: i64,
-    /// When it stops being valid, in microseconds since the Unix epoch.
+    /// When it stops being valid, in microseconds since the Unix epoch; `None`: never. `i64::MAX` is refused.
     pub expiry: Option<i64>,
     /// Any finite number; 1 to 10 in the paper.
     pub importance: f32,

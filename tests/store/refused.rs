@@ -143,6 +143,23 @@ fn importance_is_finite_and_never_minus_zero() {
 }
 
 #[test]
+fn an_expiry_that_would_read_back_as_none_is_refused() {
+    let (_dir, path, mut store) = new_store(1, Dtype::F32);
+    let expiring = |expiry| Owned {
+        expiry: Some(expiry),
+        ..plain(&[1.0])
+    };
+    let problem = refused(&mut store, &path, expiring(i64::MAX));
+    assert_eq!(problem, MemoryProblem::Expiry);
+    assert!(problem.to_string().contains("give None"), "{problem}");
+    let kept = [expiring(i64::MAX - 1), expiring(i64::MIN)];
+    append(&mut store, &kept);
+    for (row, memory) in kept.iter().enumerate() {
+        assert_row(&store, row, row as u64, memory);
+    }
+}
+
+#[test]
 fn a_key_is_given_once() {
     let (_dir, path, mut store) = new_store(1, Dtype::F32);
     let keyed = |key: &str| Owned {
