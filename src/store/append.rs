@@ -27,7 +27,7 @@ pub struct BulkAppend<'s> {
     keys: KeyIndex,
     elements: Elements,
     last_access: Vec<i64>,
-    allow_forward_evidence: bool,
+    allow_any_evidence: bool,
     /// Whether what the writers hold may be taken back: until a manifest may name it.
     revocable: bool,
 }
@@ -42,15 +42,16 @@ impl<'s> BulkAppend<'s> {
             keys: KeyIndex::default(),
             elements: Elements::new(store.dim(), store.dtype()),
             last_access: Vec::new(),
-            allow_forward_evidence: false,
+            allow_any_evidence: false,
             revocable: true,
             store,
         })
     }
 
-    /// Accepts evidence that is not older than the memory that cites it, as imported data may hold.
-    pub fn allow_forward_evidence(&mut self) -> &mut Self {
-        self.allow_forward_evidence = true;
+    /// Accepts evidence that is not older than the memory that cites it, or is cited twice, as imported
+    /// data may hold.
+    pub fn allow_any_evidence(&mut self) -> &mut Self {
+        self.allow_any_evidence = true;
         self
     }
 
@@ -76,7 +77,7 @@ impl<'s> BulkAppend<'s> {
             index: self.last_access.len(),
             problem,
         };
-        check(memory, id, self.allow_forward_evidence).map_err(refused)?;
+        check(memory, id, self.allow_any_evidence).map_err(refused)?;
         let inv_norm = self.elements.set(memory.embedding).map_err(refused)?;
         let slot = match memory.key {
             Some(key) => Some(self.free_slot(key)?),
@@ -128,7 +129,7 @@ impl<'s> BulkAppend<'s> {
         for (index, memory) in batch.iter().enumerate() {
             let id = self.next_id(index)?;
             let refused = |problem| AppendError::Refused { index, problem };
-            check(memory, id, self.allow_forward_evidence).map_err(refused)?;
+            check(memory, id, self.allow_any_evidence).map_err(refused)?;
             self.elements.set(memory.embedding).map_err(refused)?;
             kinds.intern(&memory.kind).map_err(refused)?;
             if let Some(key) = memory.key {
@@ -313,7 +314,7 @@ fn staged_key(
 }
 
 /// What can be said of a memory without its embedding, its key's owner and its kind's index.
-fn check(memory: &NewMemory<'_>, own: u64, allow_forward: bool) -> Result<(), MemoryProblem> {
+fn check(memory: &NewMemory<'_>, own: u64, any_evidence: bool) -> Result<(), MemoryProblem> {
     let value = memory.importance;
     if !value.is_finite() {
         return Err(MemoryProblem::Importance { value });
@@ -324,12 +325,21 @@ fn check(memory: &NewMemory<'_>, own: u64, allow_forward: bool) -> Result<(), Me
     if memory.key == Some("") {
         return Err(MemoryProblem::EmptyKey);
     }
-    if !allow_forward {
+    if !any_evidence {
+        let mut seen = HashMap::new();
         for (position, reference) in memory.evidence.iter().enumerate() {
-            if let &Reference::Id(id) = reference
-                && id >= own
-            {
+            let &Reference::Id(id) = reference else {
+                continue;
+            };
+            if id >= own {
                 return Err(MemoryProblem::ForwardEvidence { position, id, own });
+            }
+            if let Some(first) = seen.insert(id, position) {
+                return Err(MemoryProblem::DuplicateEvidence {
+                    position,
+                    id,
+                    first,
+                });
             }
         }
     }

@@ -441,6 +441,16 @@ pub enum MemoryProblem {
         /// The id the memory would get.
         own: u64,
     },
+    /// Evidence that was cited before.
+    #[error("evidence {position} is id {id}, as evidence {first} is; cite it once")]
+    DuplicateEvidence {
+        /// Its place in the evidence.
+        position: usize,
+        /// The id cited.
+        id: u64,
+        /// Where it was cited first.
+        first: usize,
+    },
 }
 
 impl MemoryProblem {

@@ -63,7 +63,8 @@ pub struct NewMemory<'a> {
     pub expiry: Option<i64>,
     /// Any finite number; 1 to 10 in the paper.
     pub importance: f32,
-    /// What it was concluded from, in order.
+    /// What it was concluded from, in order: ids of older memories, each once (unless
+    /// [`BulkAppend::allow_any_evidence`](super::BulkAppend::allow_any_evidence) was asked for). It may be empty.
     pub evidence: &'a [Reference],
     /// 0 for an observation, 1 + the deepest evidence for a reflection.
     pub depth: u32,

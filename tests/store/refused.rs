@@ -218,9 +218,9 @@ fn a_kind_has_a_name() {
     assert_eq!(refused(&mut store, &path, memory), MemoryProblem::EmptyKind);
 }
 
-// B81: what the store sees to. An importer may cite what is not there yet.
+// B81: what the store sees to. An importer may cite what is not there yet, and twice.
 #[test]
-fn evidence_is_older_than_what_cites_it_unless_imported() {
+fn evidence_is_older_than_what_cites_it_and_cited_once_unless_imported() {
     let (_dir, path, mut store) = new_store(1, Dtype::F32);
     append(&mut store, &[plain(&[1.0])]);
     let citing = |id| Owned {
@@ -237,8 +237,15 @@ fn evidence_is_older_than_what_cites_it_unless_imported() {
         };
         assert_eq!(problem, expected);
     }
+    let problem = refused(&mut store, &path, citing(0));
+    let twice = MemoryProblem::DuplicateEvidence {
+        position: 1,
+        id: 0,
+        first: 0,
+    };
+    assert_eq!(problem, twice);
     let mut bulk = store.bulk().unwrap();
-    bulk.allow_forward_evidence();
+    bulk.allow_any_evidence();
     bulk.push(&citing(2).borrowed()).unwrap();
     bulk.push(&citing(0).borrowed()).unwrap();
     bulk.commit().unwrap();
@@ -246,8 +253,14 @@ fn evidence_is_older_than_what_cites_it_unless_imported() {
         store.memory(1).unwrap().evidence,
         [Reference::Id(0), Reference::Id(2)]
     );
-    // Many, in order.
-    let many: Vec<_> = (0..10_000).map(|i| Reference::Id(i % 3)).collect();
+    assert_eq!(
+        store.memory(2).unwrap().evidence,
+        [Reference::Id(0), Reference::Id(0)]
+    );
+    // Many, in order; a reference to nothing is no id, and an observation may have none at all.
+    append(&mut store, &vec![plain(&[1.0]); 10_000]);
+    let mut many: Vec<_> = (0..10_000).rev().map(Reference::Id).collect();
+    many.extend(vec![Reference::Missing("gone".into()); 2]);
     append(
         &mut store,
         &[Owned {
@@ -255,7 +268,18 @@ fn evidence_is_older_than_what_cites_it_unless_imported() {
             ..plain(&[1.0])
         }],
     );
-    assert_eq!(store.memory(3).unwrap().evidence, many);
+    assert_eq!(store.memory(10_003).unwrap().evidence, many);
+    many.push(Reference::Id(5));
+    let again = Owned {
+        evidence: many,
+        ..plain(&[1.0])
+    };
+    let twice = MemoryProblem::DuplicateEvidence {
+        position: 10_002,
+        id: 5,
+        first: 9994,
+    };
+    assert_eq!(refused(&mut store, &path, again), twice);
 }
 
 // B33
