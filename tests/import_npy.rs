@@ -554,9 +554,9 @@ fn evidence_by_key_by_id_and_by_position() {
     ]);
     assert_eq!(
         affected(&report, N::IdRenumbered),
-        ["line 2: 5 becomes 1", "line 3: 7 becomes 2"]
+        ["5: 5 becomes 1", "7: 7 becomes 2"]
     );
-    assert_eq!(affected(&report, N::EvidenceDangling), ["line 3: 1"]);
+    assert_eq!(affected(&report, N::EvidenceDangling), ["7: 1"]);
 
     for again in [r#""key": "a""#, r#""id": "a""#] {
         let error = refused(&[&line(r#""key": "a""#), LINE, &line(again)]);
@@ -570,6 +570,47 @@ fn evidence_by_key_by_id_and_by_position() {
         error.contains("\"4\" was already used by line 1"),
         "{error}"
     );
+}
+
+#[test]
+fn a_numeric_id_is_the_key_or_kept_beside_it() {
+    let folder = lines(&[
+        &line(r#""id": 17, "payload": [1]"#),
+        &line(r#""id": 4, "key": "a""#),
+        &line(r#""id": 2, "key": "b", "payload": [1]"#),
+        &line(r#""id": 0, "key": "c", "mood": 1, "payload": [1]"#),
+        &line(r#""id": 9, "key": "d", "payload_hex": "00""#),
+        &line(r#""key": "e", "evidence": [17, "17", "a", 4, 0]"#),
+    ]);
+    let report = folder.npy(&Options::default()).unwrap();
+    let renumbered = ["17: 17 becomes 0", "a: 4 becomes 1"];
+    assert_eq!(affected(&report, N::IdRenumbered)[..2], renumbered);
+    assert_eq!(report.notice(N::IdRenumbered).unwrap().count, 4);
+    assert_eq!(affected(&report, N::UnknownField), ["c: mood"]);
+    let store = open(&folder);
+    let memory = |row| store.memory(row).unwrap();
+    assert_eq!(
+        (memory(0).key, memory(0).payload),
+        (Some("17"), &b"[1]"[..])
+    );
+    assert_eq!(store.row_of_key("17").unwrap(), Some(0));
+    let payloads = [1, 2, 3, 4].map(|row| memory(row).payload);
+    let expected: [&[u8]; 4] = [
+        br#"{"id":4}"#,
+        b"[1]",
+        br#"{"id":0,"mood":1,"payload":[1]}"#,
+        b"\0",
+    ];
+    assert_eq!(payloads, expected);
+    assert_eq!(memory(5).evidence, [0, 0, 1, 1, 3].map(Reference::Id));
+
+    // Keys are one name space, whether text or number; an id beside a key is none.
+    let error = refused(&[&line(r#""key": "4""#), &line("\"id\": 4")]);
+    assert!(
+        error.contains("line 2") && error.contains("\"4\" was already used by line 1"),
+        "{error}"
+    );
+    import(&[&line(r#""key": "4""#), &line(r#""id": 4, "key": "5""#)]);
 }
 
 #[test]

@@ -107,27 +107,26 @@ impl Index {
             let row = index.lines;
             index.lines += 1;
             let Names { key, id } = lines.parsed()?;
-            let (key, id) = (key.map(RawValue::get), id.map(RawValue::get));
             // Other types are refused at the second reading, which knows the fields.
-            let text = [key, id]
-                .into_iter()
-                .flatten()
-                .find(|raw| raw.starts_with('"'));
-            let text = text.and_then(|raw| serde_json::from_str::<Box<str>>(raw).ok());
-            let number = id.and_then(|raw| raw.parse::<u64>().ok());
-            let taken = match (&text, number) {
-                (Some(key), _) if index.keys.contains_key(key) => Some(index.keys[key]),
-                (_, Some(id)) => index.ids.get(&id).copied(),
-                _ => None,
+            let text = |raw: &RawValue| serde_json::from_str::<Box<str>>(raw.get()).ok();
+            let number = id.and_then(|raw| raw.get().parse::<u64>().ok());
+            let name = match (key, number) {
+                (Some(key), _) => text(key),
+                (None, Some(id)) => Some(id.to_string().into()),
+                (None, None) => id.and_then(text),
             };
-            if let Some(first) = taken {
+            let by_name = name
+                .as_deref()
+                .and_then(|name| Some((name.to_owned(), index.by_key(name)?)));
+            let by_number = number.and_then(|id| Some((id.to_string(), *index.ids.get(&id)?)));
+            if let Some((key, first)) = by_name.or(by_number) {
                 return Err(ImportError::DuplicateKey {
                     place: lines.place(),
-                    key: text.map_or_else(|| number.unwrap_or(0).to_string(), String::from),
+                    key,
                     first: format!("line {}", first + 1),
                 });
             }
-            index.keys.extend(text.map(|key| (key, row)));
+            index.keys.extend(name.map(|name| (name, row)));
             index.ids.extend(number.map(|id| (id, row)));
         }
         Ok(index)

@@ -9,6 +9,7 @@ use crate::import::timestamp::{format_us, parse_rfc3339};
 use crate::import::{ImportError, NoticeKind, Place, TimeUnit, note_time};
 use crate::store::{Kind, Reference};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use std::path::Path;
 
 /// A memory but for its vector.
@@ -70,13 +71,14 @@ impl Memories {
     fn memory(&mut self, mut record: Record, notices: &mut Notices) -> Result<Line, ImportError> {
         let row = self.depths.len() as u64;
         let (key, id) = names(&mut record)?;
+        let renumbered = id.filter(|&id| id != row);
+        // Kept in the payload where neither the key nor the store's own id says it.
+        let beside_key = renumbered.filter(|_| key.is_some());
+        let key = key.or_else(|| id.map(|id| id.to_string()));
         let name = key.clone().unwrap_or_else(|| record.place.item.clone());
-        if let Some(id) = id.filter(|&id| id != row) {
-            notices.detail(
-                NoticeKind::IdRenumbered,
-                &name,
-                format!("{id} becomes {row}"),
-            );
+        if let Some(id) = renumbered {
+            let detail = format!("{id} becomes {row}");
+            notices.detail(NoticeKind::IdRenumbered, &name, detail);
         }
         let kind = record.optional::<String>("kind", "text")?;
         let kind = kind.map_or(Kind::OBSERVATION, Kind::named);
@@ -119,7 +121,7 @@ impl Memories {
         self.depths.push(depth);
         let place = record.place.clone();
         Ok(Line {
-            payload: kept(record, &name, notices)?,
+            payload: kept(record, beside_key, &name, notices)?,
             place,
             key,
             name,
@@ -257,9 +259,14 @@ fn names(record: &mut Record) -> Result<(Option<String>, Option<u64>), ImportErr
     }
 }
 
-/// The payload: the bytes of `payload_hex`; or the JSON of `payload`, verbatim; with unknown fields,
-/// an object of those by name and `payload` as one more field.
-fn kept(mut record: Record, name: &str, notices: &mut Notices) -> Result<Vec<u8>, ImportError> {
+/// The payload: the bytes of `payload_hex`; or the JSON of `payload`, verbatim; with `id`, an id that is
+/// stored nowhere else, or unknown fields, an object of those by name and `payload` as one more field.
+fn kept(
+    mut record: Record,
+    id: Option<u64>,
+    name: &str,
+    notices: &mut Notices,
+) -> Result<Vec<u8>, ImportError> {
     let hex = record.take_some("payload_hex");
     let given = record.take_some("payload");
     if let Some(raw) = hex {
@@ -272,15 +279,18 @@ fn kept(mut record: Record, name: &str, notices: &mut Notices) -> Result<Vec<u8>
             record.wrong("payload_hex", Some(&raw), expected)
         });
     }
-    let mut rest = record.rest();
-    if rest.is_empty() {
-        return Ok(given.map_or_else(Vec::new, |raw| raw.get().as_bytes().to_vec()));
-    }
-    for (field, _) in &rest {
+    let unknown = record.rest();
+    for (field, _) in &unknown {
         notices.detail(NoticeKind::UnknownField, name, field.clone());
     }
-    rest.extend(given.map(|raw| ("payload".to_owned(), raw)));
-    Ok(payload(&rest))
+    let id = id.and_then(|id| RawValue::from_string(id.to_string()).ok());
+    let id = id.map(|id| ("id".to_owned(), id));
+    let mut fields: Vec<_> = id.into_iter().chain(unknown).collect();
+    if fields.is_empty() {
+        return Ok(given.map_or_else(Vec::new, |raw| raw.get().as_bytes().to_vec()));
+    }
+    fields.extend(given.map(|raw| ("payload".to_owned(), raw)));
+    Ok(payload(&fields))
 }
 
 fn unhex(text: &str) -> Option<Vec<u8>> {

@@ -33,7 +33,7 @@ use std::path::Path;
 /// |---|---|---|
 /// | `created` | time | creation time; the only field that must be there |
 /// | `key` | text | key |
-/// | `id` | text or number | the key, where there is no `key`; or, as a number, what evidence means by that number |
+/// | `id` | text or number | the key, where there is no `key`; a number is also what evidence means by it |
 /// | `kind` | text | kind (observation if absent) |
 /// | `text` | text | text (empty if absent) |
 /// | `last_access` or `last_accessed` | time | last access; absent: the creation time, reported |
@@ -45,7 +45,9 @@ use std::path::Path;
 /// | `payload_hex` | text | payload, for bytes that are no JSON |
 /// | any other | any | payload: an object of such fields by name, then `payload` if there is one; reported |
 ///
-/// null is the same as absent. A time is RFC 3339 text with a zone, or a number if [`Options::time_unit`]
+/// null is the same as absent. Beside a `key`, `id` must be a number; if it is not the position, it stays in
+/// the payload, as the first field of an object like the one of unknown fields. (Only the bytes of
+/// `payload_hex` have no room for it: it is reported, as every renumbered id is.) A time is RFC 3339 text with a zone, or a number if [`Options::time_unit`]
 /// declares its unit. A row of zeros is stored without a vector, and reported.
 ///
 /// `progress` is first called after the `.jsonl` file was read for its keys; see
