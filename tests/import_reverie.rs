@@ -177,6 +177,38 @@ fn a_gap_a_missing_vector_and_an_unknown_type_are_imported_and_told() {
 }
 
 #[test]
+fn a_type_the_authors_do_not_know_never_becomes_an_event_or_thought() {
+    let of_type = |name: &str| node(json!({"type": name}));
+    let types = [
+        "observation",
+        "reflection",
+        "plan",
+        "event",
+        "reverie:observation",
+    ];
+    let folder = archive(&types.map(of_type));
+    let report = folder.reverie(&Options::default()).unwrap();
+    let told = [
+        "node_1: observation, stored as reverie:observation",
+        "node_2: reflection, stored as reverie:reflection",
+        "node_3: plan",
+        "node_5: reverie:observation",
+    ];
+    assert_eq!(affected(&report, N::UnknownType), told);
+    let store = open(&folder);
+    let kinds = [0, 1, 2, 3].map(|row| store.memory(row).unwrap().kind.clone());
+    let expected = [
+        Kind::named("reverie:observation"),
+        Kind::named("reverie:reflection"),
+        Kind::PLAN,
+        Kind::OBSERVATION,
+    ];
+    assert_eq!(kinds, expected);
+    let authors: Vec<_> = report.traces.iter().map(|t| t.authors_depth).collect();
+    assert_eq!(authors, [None, None, None, Some(0), None]);
+}
+
+#[test]
 fn large_archives_and_another_file_of_vectors() {
     let Some(data) = data() else { return };
     let from = data.join("data/reverie_nodes_only/race2_sam");

@@ -53,7 +53,7 @@ pub enum NoticeKind {
     KeyUnnumbered,
     /// Ids in the source that are not the ids in the store.
     IdRenumbered,
-    /// A type the source's authors do not know: stored as a kind of that name.
+    /// A type the source's authors do not know: stored as a kind of that name, or as the kind told with it.
     UnknownType,
     /// A field this importer does not know: kept in the payload.
     UnknownField,

@@ -30,6 +30,10 @@ use std::path::Path;
 /// | `filling` | evidence, in order |
 /// | `depth` | compared with the depth stored, and kept in the payload where they differ |
 ///
+/// The authors' code knows no other types, and passes over memories of them. So that none of them is taken
+/// for an event or thought here, the types `observation` and `reflection` become the kinds
+/// `reverie:observation` and `reverie:reflection`.
+///
 /// The depth stored is 0 for anything but a thought, and for a thought 1 + the deepest memory it
 /// cites among those before it. The authors' loader falls back to 1 as soon as one reference cannot
 /// be looked up; [`Trace::authors_depth`] is what it would give.
@@ -123,6 +127,13 @@ impl Reader {
             "event" => Kind::OBSERVATION,
             "thought" => Kind::REFLECTION,
             "chat" => Kind::CHAT,
+            // The authors' code passes them over; by these names they would be events and thoughts.
+            ours @ ("observation" | "reflection") => {
+                let kind = Kind::named(format!("reverie:{ours}"));
+                let detail = format!("{ours}, stored as {kind}");
+                notices.detail(NoticeKind::UnknownType, &key, detail);
+                kind
+            }
             other => {
                 notices.detail(NoticeKind::UnknownType, &key, other);
                 Kind::named(other)
