@@ -38,9 +38,9 @@ impl Bytes {
             return Ok(Bytes::EMPTY);
         }
         // SAFETY: `Mmap` asks that the file is not changed or cut while the map lives. The store's own
-        // writers keep that: they append past `len`, write new files, and cut only bytes past every
-        // published length (`column`, `commit`). For strangers it is the caller's duty, documented
-        // above and on `Store`.
+        // writers keep that: they append past `len`, write new files, and cut only bytes past the
+        // published length (`ColumnWriter::open` and `roll_back`, and `sweep` in `open`), which is at least
+        // `len`. For strangers it is the caller's duty, documented above and on `Store`.
         let map = unsafe { MmapOptions::new().len(len).map(file)? };
         Ok(Bytes::Mapped(map))
     }

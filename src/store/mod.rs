@@ -18,9 +18,8 @@
 //! - Opening costs a few system calls per column and 8 bytes of reading per row, not the columns.
 //!
 //! Tested on Linux with little-endian x86-64; other systems are untested, big-endian ones refused. The
-//! directory must not be written to by other programs while a handle is open: why, and what to do where
-//! that cannot be promised, is told in `map.rs` and at [`OpenOptions::in_memory`]. The layout of the files
-//! is described in [`format`](mod@format).
+//! directory must not be written to by other programs while a handle is open: see
+//! [`Store`](Store#the-callers-duty). The layout of the files is described in [`format`](mod@format).
 //!
 //! **Why not a kept store?** A ranking reads every embedding, in order, and changes the last access of
 //! what it returns. So the store wants one contiguous matrix that is mapped as it is and grows by
@@ -88,6 +87,14 @@ compile_error!("the store maps little-endian columns; big-endian targets are not
 /// A store, open.
 ///
 /// Rows are numbered from 0 in the order they were appended; a row's id stays when others are removed.
+///
+/// # The caller's duty
+/// Unless it was opened [into memory](OpenOptions::in_memory), a store reads its columns through a memory
+/// map. Its own writers never change or cut what is mapped. A stranger can: if another program shortens a
+/// column file (`truncate`, a copy onto it, a sync tool) while a handle is open, the next read past the
+/// new end KILLS THE PROCESS with SIGBUS, which no check can prevent and no error reports; if it writes into one,
+/// other numbers are scored. Whoever opens a store by map owes it that no other program writes to its
+/// directory while the handle lives. Where that cannot be promised, open it into memory.
 ///
 /// ```
 /// use memorank::kernel::Dtype;

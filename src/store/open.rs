@@ -106,7 +106,8 @@ impl Store {
         })
     }
 
-    /// Opens a store for writing, by map.
+    /// Opens a store for writing, by map: no other program may write to its directory while the handle lives
+    /// ([why](Store#the-callers-duty)).
     ///
     /// # Errors
     /// If there is no undamaged store of this format at `path`, or another handle is writing to it.
@@ -115,7 +116,8 @@ impl Store {
     }
 
     /// Opens a store for reading, by map. Takes no lock, waits for no writer and changes no byte; what a
-    /// writer commits later is not seen.
+    /// writer commits later is not seen. No other program may write to the directory while the handle lives
+    /// ([why](Store#the-callers-duty)).
     ///
     /// # Errors
     /// If there is no undamaged store of this format at `path`.
