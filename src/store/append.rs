@@ -255,7 +255,7 @@ impl<'s> BulkAppend<'s> {
                 *entry = writer.finish()?;
             }
         }
-        manifest.sequence += 1;
+        manifest.sequence = manifest.next_sequence(&self.store.dir)?;
         manifest.rows += self.len() as u64;
         manifest.next_id += self.len() as u64;
         manifest.kinds = self.kinds.names();

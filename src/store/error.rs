@@ -130,7 +130,9 @@ pub enum Problem {
     },
 }
 
-/// Why a store was not created. Nothing half made was left behind.
+/// Why a store was not created. Nothing half made is at the path: there is what was there before, or, if the
+/// error came after the store got its name (its directory's sync failed, or the first reading), a
+/// whole and empty store, which can be opened but might not outlive a crash of the system.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum CreateError {
@@ -218,12 +220,14 @@ pub enum OpenError {
         /// The checksum of the body.
         found: u64,
     },
-    /// The manifest contradicts itself.
-    #[error("{} is damaged: {what}; restore it from a copy", .path.display())]
+    /// The manifest contradicts itself, or something follows it.
+    #[error("{}: byte {offset}: {what}; restore it from a copy", .path.display())]
     ManifestDamaged {
         /// The manifest.
         path: PathBuf,
-        /// The contradiction.
+        /// The first byte concerned, or where the part that contradicts itself begins.
+        offset: u64,
+        /// What is wrong there.
         what: String,
     },
     /// A column file that the manifest names is not there.
@@ -298,6 +302,12 @@ pub enum WriteError {
     /// An earlier write of this handle failed. What was committed can be read.
     #[error("an earlier write to {} failed; close this handle and open the store again", .path.display())]
     Poisoned {
+        /// The store.
+        path: PathBuf,
+    },
+    /// The store was published as often as its manifest can count.
+    #[error("{} was published as often as it can be; copy its memories into a new store", .path.display())]
+    Exhausted {
         /// The store.
         path: PathBuf,
     },

@@ -42,7 +42,8 @@
 //!  "bytes":1536,"sums":["9f0c..."]}, ...}}
 //! ```
 //!
-//! The number is the format's version. The body is JSON without spaces; the file ends with it.
+//! The number is the format's version. The body is JSON without spaces. The file ends with it; zeros
+//! after it, as a file system may leave them, are not part of it, and anything else there is damage.
 //! `sequence` counts publications; `journal_folded` is the last position of a journal that the columns
 //! contain (0: none). `sums` are the XXH3-64 (seed 0) of each `block_bytes` of the column's file, the
 //! last one of what is left. A new manifest is written under a temporary name

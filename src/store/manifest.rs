@@ -106,19 +106,23 @@ impl Manifest {
         .map_err(OpenError::io("reading", &path))?;
         let header = Header::parse(&bytes, &path)?;
         let expected = header.bytes.saturating_add(header.body_bytes);
+        let cut = |found: u64| OpenError::ManifestCut {
+            path: path.clone(),
+            expected,
+            found,
+        };
         if len < expected {
-            return Err(OpenError::ManifestCut {
-                path,
-                expected,
-                found: len,
-            });
+            return Err(cut(len));
         }
-        if len > expected {
-            let what = format!("{len} bytes, its first line says {expected}");
-            return Err(OpenError::ManifestDamaged { path, what });
-        }
-        (file.read_to_end(&mut bytes)).map_err(OpenError::io("reading", &path))?;
-        let body = &bytes[header.bytes as usize..];
+        let missing = expected.saturating_sub(bytes.len() as u64);
+        (Read::by_ref(&mut file)
+            .take(missing)
+            .read_to_end(&mut bytes))
+        .map_err(OpenError::io("reading", &path))?;
+        let Some((committed, tail)) = bytes.split_at_checked(expected as usize) else {
+            return Err(cut(bytes.len() as u64));
+        };
+        let body = &committed[header.bytes as usize..];
         let found = xxh3_64(body);
         if found != header.sum {
             return Err(OpenError::ManifestChecksum {
@@ -128,12 +132,19 @@ impl Manifest {
                 found,
             });
         }
-        let damaged = |what: String| OpenError::ManifestDamaged {
+        let damaged = |offset: u64, what: String| OpenError::ManifestDamaged {
             path: path.clone(),
+            offset,
             what,
         };
-        let body: Body = serde_json::from_slice(body).map_err(|e| damaged(e.to_string()))?;
-        Manifest::check(body).map_err(damaged)
+        let other = first_not_zero(tail.chain(file)).map_err(OpenError::io("reading", &path))?;
+        if let Some(at) = other {
+            let what = format!("neither zero nor part of the {expected} bytes of its first line");
+            return Err(damaged(expected + at, what));
+        }
+        let body: Body = serde_json::from_slice(body)
+            .map_err(|e| damaged(header.bytes + offset_of(&e, body), e.to_string()))?;
+        Manifest::check(body).map_err(|what| damaged(header.bytes, what))
     }
 
     /// A body that contradicts nothing, or what it contradicts.
@@ -213,6 +224,12 @@ impl Manifest {
         })
     }
 
+    /// The sequence of the manifest after this one in the store at `dir`.
+    pub(super) fn next_sequence(&self, dir: &Path) -> Result<u64, WriteError> {
+        let next = self.sequence.checked_add(1);
+        next.ok_or_else(|| WriteError::Exhausted { path: dir.into() })
+    }
+
     fn to_bytes(&self) -> Vec<u8> {
         let columns = Column::ALL.into_iter().zip(&self.columns);
         let columns = columns.map(|(column, entry)| {
@@ -265,6 +282,35 @@ impl Manifest {
     }
 }
 
+/// Where the first byte other than zero is, from where `bytes` are read. (A file system that gave a file room
+/// before its length was known can leave zeros after a crash.)
+fn first_not_zero(mut bytes: impl Read) -> io::Result<Option<u64>> {
+    let mut buffer = vec![0; 1 << 16];
+    let mut offset = 0;
+    loop {
+        let read = match bytes.read(&mut buffer) {
+            Ok(0) => return Ok(None),
+            Ok(read) => read,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            Err(e) => return Err(e),
+        };
+        if let Some(at) = buffer[..read].iter().position(|&b| b != 0) {
+            return Ok(Some(offset + at as u64));
+        }
+        offset += read as u64;
+    }
+}
+
+/// The byte of `json` at which reading it failed.
+fn offset_of(error: &serde_json::Error, json: &[u8]) -> u64 {
+    let lines = json.split_inclusive(|&b| b == b'\n');
+    let before: usize = lines
+        .take(error.line().saturating_sub(1))
+        .map(<[u8]>::len)
+        .sum();
+    (before + error.column().saturating_sub(1)) as u64
+}
+
 /// Makes the names in a directory durable.
 pub(super) fn sync_directory(dir: &Path) -> Result<(), WriteError> {
     // Windows cannot sync a directory, and has no need to.
@@ -305,7 +351,8 @@ impl Header {
         }
         let damaged = || OpenError::ManifestDamaged {
             path: path(),
-            what: "its first line cannot be read".into(),
+            offset: 0,
+            what: "the first line cannot be read".into(),
         };
         let line = bytes.split(|&b| b == b'\n').next().unwrap_or(bytes);
         let line = std::str::from_utf8(line).map_err(|_| damaged())?;
@@ -418,8 +465,10 @@ mod tests {
             let header = Header::render(VERSION, xxh3_64(body.as_bytes()), body.len() as u64);
             write(dir.path(), (header + &body).as_bytes());
             let read = Manifest::read(dir.path());
-            let damaged = matches!(read, Err(OpenError::ManifestDamaged { .. }));
-            assert!(damaged, "{from} to {to}: {read:?}");
+            let Err(OpenError::ManifestDamaged { offset, .. }) = read else {
+                panic!("{from} to {to}: {read:?}");
+            };
+            assert!(offset >= start as u64, "{from} to {to}: {offset}");
         }
         // dim = u32::MAX is refused without rows too, and so is a row count that wraps n * dim.
         let mut wide = Manifest::new(NonZeroUsize::MIN, Dtype::F32, None);
@@ -430,6 +479,62 @@ mod tests {
             matches!(read, Err(OpenError::ManifestDamaged { .. })),
             "{read:?}"
         );
+    }
+
+    #[test]
+    fn bodies_that_are_no_json_are_damaged_where_they_stop_being_it() {
+        let dir = tempfile::tempdir().unwrap();
+        for (body, at) in [("{\"rows\":2]", 9), ("{\"rows\":2,\n\n \"dim\":x}", 19)] {
+            let header = Header::render(VERSION, xxh3_64(body.as_bytes()), body.len() as u64);
+            let expected = header.len() as u64 + at;
+            write(dir.path(), (header + body).as_bytes());
+            let read = Manifest::read(dir.path());
+            let Err(OpenError::ManifestDamaged { offset, .. }) = read else {
+                panic!("{body}: {read:?}");
+            };
+            assert_eq!(offset, expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn the_last_sequence_can_be_read_and_nothing_more_be_published() {
+        use crate::store::{CreateOptions, Store};
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("store");
+        let (dim, dtype, model) = (NonZeroUsize::MIN, Dtype::F32, None);
+        let store = Store::create(&path, &CreateOptions { dim, dtype, model }).unwrap();
+        drop(store);
+        let memory = crate::store::NewMemory {
+            key: None,
+            kind: crate::store::Kind::OBSERVATION,
+            text: "",
+            embedding: None,
+            created: 0,
+            last_access: 0,
+            expiry: None,
+            importance: 0.0,
+            evidence: &[],
+            depth: 0,
+            payload: b"",
+        };
+        let set = |sequence| {
+            let mut manifest = Manifest::read(&path).unwrap();
+            manifest.sequence = sequence;
+            manifest.publish(&path).unwrap();
+        };
+        set(u64::MAX - 1);
+        let mut store = Store::open(&path).unwrap();
+        store.append(&[memory.clone()]).unwrap();
+        let error = store.append(&[memory]).unwrap_err();
+        assert!(error.to_string().contains("as often as"), "{error}");
+        drop(store);
+        let mut store = Store::open(&path).unwrap();
+        assert_eq!(store.len(), 1);
+        store.touch(&[0], 1).unwrap();
+        let exhausted = matches!(store.sync(), Err(WriteError::Exhausted { .. }));
+        assert!(exhausted);
+        drop(store);
+        assert_eq!(Store::open_read_only(&path).unwrap().last_access(), [0]);
     }
 
     #[test]

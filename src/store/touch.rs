@@ -57,7 +57,7 @@ impl Store {
     fn write_last_access(&mut self) -> Result<(), WriteError> {
         self.writable()?.check()?;
         let mut manifest = self.manifest.clone();
-        manifest.sequence += 1;
+        manifest.sequence = manifest.next_sequence(&self.dir)?;
         let file = Column::LastAccess.file(manifest.dtype, Some(manifest.sequence));
         let path = self.dir.join(&file);
         File::create_new(&path).map_err(WriteError::io("creating", &path))?;

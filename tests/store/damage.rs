@@ -157,3 +157,14 @@ fn verify_goes_on_after_the_first_damage() {
         "{texts:?}"
     );
 }
+
+#[test]
+fn elements_that_cannot_be_scored_are_told_in_words() {
+    let (_dir, path) = filled(1, 2, Dtype::F32);
+    let infinity = f32::INFINITY.to_le_bytes();
+    fs::write(path.join("embedding.f32"), [infinity, infinity].concat()).unwrap();
+    let report = verify(&path).unwrap();
+    let told = report.damages.last().unwrap().to_string();
+    let words = "row 0 cannot be scored: element 0 is inf; embeddings must be finite";
+    assert!(told.ends_with(words), "{told}");
+}

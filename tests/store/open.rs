@@ -106,17 +106,59 @@ fn every_cut_of_the_manifest_is_an_error() {
         };
         assert!(found == len as u64 && expected > found && expected <= manifest.len() as u64);
     }
-    for extra in [&b"\n"[..], &[0; 1 << 20]] {
-        let longer = [&manifest, extra].concat();
+    // What follows is zeros (see `room_given_ahead_is_no_part_of_a_store`) or damage.
+    for zeros in [0, 1, 1 << 20] {
+        let longer = [&manifest, &vec![0; zeros][..], b"\n\0"].concat();
         fs::write(path.join("manifest"), longer).unwrap();
         let error = fails(&path);
-        assert!(
-            matches!(error, OpenError::ManifestDamaged { .. }),
-            "{error}"
-        );
+        let OpenError::ManifestDamaged { offset, .. } = error else {
+            panic!("{error}");
+        };
+        assert_eq!(offset, (manifest.len() + zeros) as u64);
     }
     fs::write(path.join("manifest"), &manifest).unwrap();
     Store::open(&path).unwrap();
+}
+
+// B43
+#[test]
+fn room_given_ahead_is_no_part_of_a_store() {
+    let (_dir, path) = filled(5, 2, Dtype::F16);
+    for round in 0..2 {
+        let n = 5 + round;
+        let files: Vec<_> = bytes_of(&path).into_keys().collect();
+        for name in &files {
+            let file = fs::File::options()
+                .write(true)
+                .open(path.join(name))
+                .unwrap();
+            let len = file.metadata().unwrap().len();
+            file.set_len(len + (1 << 20)).unwrap();
+        }
+        let before = bytes_of(&path);
+        let report = verify(&path).unwrap();
+        assert_eq!((report.rows as u64, report.damages), (n, vec![]));
+        assert_eq!(report.uncommitted_bytes, 17 << 20);
+        for (verify, in_memory) in [(true, false), (false, true)] {
+            let options = OpenOptions {
+                read_only: true,
+                verify,
+                in_memory,
+            };
+            let store = Store::open_with(&path, &options).unwrap();
+            assert_eq!(store.len() as u64, n);
+        }
+        assert!(bytes_of(&path) == before);
+        let mut store = Store::open(&path).unwrap();
+        assert_eq!((store.len() as u64, store.next_id()), (n, n));
+        assert_eq!(append(&mut store, &[varied(n, 2)]), n..n + 1);
+        drop(store);
+        assert_eq!(verify(&path).unwrap().uncommitted_bytes, 0);
+    }
+    let store = Store::open(&path).unwrap();
+    for row in 0..7 {
+        assert_row(&store, row as usize, row, &varied(row, 2));
+    }
 }
 
 #[test]
