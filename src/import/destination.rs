@@ -2,11 +2,10 @@
 
 use super::report::Report;
 use super::{ImportError, Place, Sink, Source};
-use crate::store::{AppendError, BulkAppend, CreateOptions, NewMemory, Store};
-use std::ffi::OsString;
+use crate::store::{AppendError, BulkAppend, CreateOptions, NewMemory, Store, Temporary};
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Nothing may be at `destination`, not even an empty folder.
 pub(super) fn check(destination: &Path) -> Result<(), ImportError> {
@@ -25,18 +24,25 @@ pub(super) fn build(
     source: impl Source,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Report, ImportError> {
-    let temporary = Temporary::beside(destination)?;
+    if destination.file_name().is_none() {
+        let source = io::ErrorKind::InvalidInput.into();
+        return Err(io_error(destination, "it names no new folder", source));
+    }
+    let temporary = Temporary::beside(destination).map_err(|e| {
+        let remedy = "the folder it lies in must exist and be writable";
+        io_error(destination, remedy, e)
+    })?;
     let plan = source.plan();
     let options = CreateOptions {
         dim: plan.dim,
         dtype: plan.dtype,
         model: plan.model.clone(),
     };
-    let mut store = Store::create(temporary.path.join(STORE), &options)?;
+    let mut store = Store::create(temporary.path().join(STORE), &options)?;
     let report = fill(&mut store, source, progress)?;
     // Lets go of the lock and the maps before the files get their name.
     store.close().map_err(AppendError::from)?;
-    temporary.publish(destination)?;
+    publish(&temporary, destination)?;
     Ok(report)
 }
 
@@ -88,65 +94,21 @@ impl Sink for Rows<'_, '_> {
     }
 }
 
-/// A folder that is removed when it is dropped, unless it was renamed.
-struct Temporary {
-    path: PathBuf,
-    parent: PathBuf,
-}
-
-impl Temporary {
-    fn beside(destination: &Path) -> Result<Temporary, ImportError> {
-        let Some(name) = destination.file_name() else {
-            let source = io::Error::from(io::ErrorKind::InvalidInput);
-            return Err(io_error(destination, "it names no new folder", source));
-        };
-        let parent = match destination.parent() {
-            Some(parent) if parent != Path::new("") => parent.to_owned(),
-            _ => PathBuf::from("."),
-        };
-        // A killed import of the same process id may have left its folder.
-        for attempt in 0..1000 {
-            let mut hidden = OsString::from(".");
-            hidden.push(name);
-            hidden.push(format!(".import-{}-{attempt}", std::process::id()));
-            let path = parent.join(hidden);
-            match fs::create_dir(&path) {
-                Ok(()) => return Ok(Temporary { path, parent }),
-                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(e) => {
-                    let remedy = "the folder of the destination must exist and be writable";
-                    return Err(io_error(&parent, remedy, e));
-                }
-            }
-        }
-        let source = io::Error::from(io::ErrorKind::AlreadyExists);
-        let remedy = "remove the folders that killed imports left there (.NAME.import-...)";
-        Err(io_error(&parent, remedy, source))
-    }
-
-    /// Gives the store inside its place, durably.
-    fn publish(self, destination: &Path) -> Result<(), ImportError> {
-        check(destination)?;
-        let failed = |e| io_error(destination, "no store was left there", e);
-        fs::rename(self.path.join(STORE), destination).map_err(failed)?;
-        let synced = fs::File::open(&self.parent).and_then(|parent| parent.sync_all());
-        synced.map_err(|e| {
-            // Not known to be durable: better none. A second failure would add nothing to the first.
-            let _ = fs::remove_dir_all(destination);
-            failed(e)
-        })
-    }
+/// Gives the store inside its place, durably.
+fn publish(temporary: &Temporary, destination: &Path) -> Result<(), ImportError> {
+    check(destination)?;
+    let failed = |e| io_error(destination, "no store was left there", e);
+    fs::rename(temporary.path().join(STORE), destination).map_err(failed)?;
+    let synced = fs::File::open(temporary.parent()).and_then(|parent| parent.sync_all());
+    synced.map_err(|e| {
+        // Not known to be durable: better none. A second failure would add nothing to the first.
+        let _ = fs::remove_dir_all(destination);
+        failed(e)
+    })
 }
 
 /// The store's own folder inside the temporary one: it is the store that creates it.
 const STORE: &str = "store";
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        // The import already has its outcome; what cannot be removed has a name that tells what it is.
-        let _ = fs::remove_dir_all(&self.path);
-    }
-}
 
 fn io_error(path: &Path, remedy: &'static str, source: io::Error) -> ImportError {
     ImportError::Io {

@@ -4,8 +4,9 @@
 //!
 //! An import reports instead of guessing. What can be kept is kept and named in the [`Report`]; what
 //! cannot be understood is an [`ImportError`] that says where it stands. The store is built in a
-//! temporary folder beside the destination (`.NAME.import-...`) and renamed at the end: an import
-//! either commits whole or leaves no store. (A killed process can leave the temporary folder.)
+//! temporary folder beside the destination (`.<name>.<pid>.<n>.tmp`) and renamed at the end: an import
+//! either commits whole or leaves no store. (A killed process can leave the temporary folder. On Linux the
+//! next import to the same destination removes it.)
 //!
 //! # Progress
 //! Each importer calls its `progress` with the memories done and their total: with 0 when the source

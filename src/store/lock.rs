@@ -31,6 +31,14 @@ impl Lock {
         }
     }
 
+    /// The lock that a process which ended left in `dir`, if there is one and nobody has it.
+    pub(super) fn take_left(dir: &Path) -> Option<Lock> {
+        let path = dir.join(LOCK);
+        let file = File::options().read(true).write(true).open(&path).ok()?;
+        file.try_lock().ok()?;
+        Some(Lock { file, path })
+    }
+
     /// The lock's file is still where every other writer looks for it.
     pub(super) fn check(&self) -> Result<(), WriteError> {
         let lost = |_| WriteError::LockLost {

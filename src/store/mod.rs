@@ -55,6 +55,7 @@ mod manifest;
 mod map;
 mod memory;
 mod open;
+mod temporary;
 mod touch;
 mod verify;
 mod writer;
@@ -67,6 +68,8 @@ pub use error::{
 pub use info::{FileInfo, Info};
 pub use memory::{Kind, Memory, NewMemory, Reference};
 pub use open::{CreateOptions, OpenOptions};
+#[cfg(feature = "import")]
+pub(crate) use temporary::Temporary;
 pub use verify::{VerifyReport, verify};
 
 use crate::kernel::{Dtype, Rows};

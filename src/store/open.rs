@@ -7,14 +7,14 @@ use super::format::{Column, MAX_DIM};
 use super::kinds::Kinds;
 use super::lock::Lock;
 use super::manifest::{Manifest, sync_directory};
+use super::temporary::Temporary;
 use super::verify::{self, VerifyReport};
 use crate::kernel::Dtype;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a store is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +47,8 @@ impl Store {
     /// directory it lies in must exist.
     ///
     /// The store is made under a temporary name beside `path` (`.<name>.<pid>.<n>.tmp`) and renamed, so
-    /// there is a whole store or none.
+    /// there is a whole store or none. What killed processes left under such names is removed by the
+    /// next creation of the same path, as far as it is surely theirs (on Linux).
     ///
     /// # Errors
     /// If something else is there, if `dim` is too large, or if the operating system refuses.
@@ -57,9 +58,9 @@ impl Store {
         if dim > MAX_DIM {
             return Err(CreateError::Dim { dim });
         }
-        let Some(name) = path.file_name() else {
+        if path.file_name().is_none() {
             return Err(CreateError::NoName { path: path.into() });
-        };
+        }
         let exists = || CreateError::Exists { path: path.into() };
         match fs::symlink_metadata(path) {
             Ok(at) if !at.is_dir() => return Err(exists()),
@@ -72,25 +73,17 @@ impl Store {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
             Err(e) => return Err(WriteError::io("examining", path)(e).into()),
         }
-        let parent = match path.parent() {
-            Some(parent) if parent != Path::new("") => parent,
-            _ => Path::new("."),
-        };
-        let temporary = temporary_directory(parent, name)?;
-        let made = fill(&temporary, options).and_then(|(manifest, lock)| {
-            // Replaces an empty directory, and nothing else.
-            fs::rename(&temporary, path).map_err(|e| match e.kind() {
-                io::ErrorKind::DirectoryNotEmpty
-                | io::ErrorKind::NotADirectory
-                | io::ErrorKind::AlreadyExists => exists(),
-                _ => WriteError::io("naming", path)(e).into(),
-            })?;
-            Ok((manifest, lock))
-        });
-        let (manifest, lock) = made.inspect_err(|_| {
-            let _ = fs::remove_dir_all(&temporary);
+        let making = WriteError::io("making a directory beside", path);
+        let temporary = Temporary::beside(path).map_err(making)?;
+        let parent = temporary.parent().to_owned();
+        let manifest = fill(temporary.path(), options)?;
+        let lock = temporary.rename(path).map_err(|e| match e.kind() {
+            io::ErrorKind::DirectoryNotEmpty
+            | io::ErrorKind::NotADirectory
+            | io::ErrorKind::AlreadyExists => exists(),
+            _ => WriteError::io("naming", path)(e).into(),
         })?;
-        sync_directory(parent)?;
+        sync_directory(&parent)?;
         let columns = Columns::load(path, &manifest, Hold::Mapped).map_err(WriteError::from)?;
         Ok(Store {
             dir: path.to_owned(),
@@ -101,7 +94,7 @@ impl Store {
             touched: false,
             keys: OnceLock::new(),
             hold: Hold::Mapped,
-            lock: Some(lock.moved(path)),
+            lock: Some(lock),
             poisoned: false,
         })
     }
@@ -242,45 +235,16 @@ impl From<Damage> for OpenError {
     }
 }
 
-fn temporary_directory(parent: &Path, name: &std::ffi::OsStr) -> Result<PathBuf, WriteError> {
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
-    loop {
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let mut temporary = std::ffi::OsString::from(".");
-        temporary.push(name);
-        temporary.push(format!(".{}.{number}.tmp", std::process::id()));
-        let temporary = parent.join(temporary);
-        match fs::create_dir(&temporary) {
-            Ok(()) => return Ok(temporary),
-            // Left by a process that had our id.
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(e) => return Err(WriteError::io("creating", &temporary)(e)),
-        }
-    }
-}
-
-/// Makes an empty store in an empty directory.
-fn fill(dir: &Path, options: &CreateOptions) -> Result<(Manifest, Lock), CreateError> {
+/// Makes an empty store in a directory that holds nothing but its lock.
+fn fill(dir: &Path, options: &CreateOptions) -> Result<Manifest, WriteError> {
     let manifest = Manifest::new(options.dim, options.dtype, options.model.clone());
-    let lock = Lock::take(dir).map_err(|e| match e {
-        OpenError::Io {
-            doing,
-            path,
-            source,
-        } => WriteError::Io {
-            doing,
-            path,
-            source,
-        },
-        _ => WriteError::LockLost { path: dir.into() },
-    })?;
     for entry in &manifest.columns {
         let path = dir.join(&entry.file);
         let file = File::create_new(&path).map_err(WriteError::io("creating", &path))?;
         file.sync_all().map_err(WriteError::io("syncing", &path))?;
     }
     manifest.publish(dir)?;
-    Ok((manifest, lock))
+    Ok(manifest)
 }
 
 /// Removes what a writer that was stopped left behind: manifests half written, numbered column files that
