@@ -524,7 +524,7 @@ mod tests {
         };
         set(u64::MAX - 1);
         let mut store = Store::open(&path).unwrap();
-        store.append(&[memory.clone()]).unwrap();
+        store.append(std::slice::from_ref(&memory)).unwrap();
         let error = store.append(&[memory]).unwrap_err();
         assert!(error.to_string().contains("as often as"), "{error}");
         drop(store);
