@@ -134,7 +134,7 @@ fn nearest_f16(x: f64) -> u16 {
     );
     let units = whole + u64::from(left > half || left == half && whole % 2 == 1);
     // 1024 units and more have an exponent; carrying into it is right.
-    sign | (((unit + 24) as u16) << 10) + units as u16
+    sign | ((((unit + 24) as u16) << 10) + units as u16)
 }
 
 // B71
