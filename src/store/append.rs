@@ -3,6 +3,7 @@
 
 use super::Store;
 use super::column::Columns;
+use super::elements::Elements;
 use super::error::{AppendError, MemoryProblem, WriteError};
 use super::evidence;
 use super::format::{Column, MAX_ROWS, NO_EXPIRY};
@@ -10,9 +11,7 @@ use super::keys::{Found, KeyIndex};
 use super::kinds::Kinds;
 use super::memory::{NewMemory, Reference};
 use super::writer::ColumnWriter;
-use crate::kernel::{Dtype, RowError, Rows, f16, inv_norms, to_f16};
 use std::collections::HashMap;
-use std::num::NonZeroUsize;
 use std::ops::Range;
 
 /// An append of any length, in bounded memory: at most a block of 1 MiB for each of the 17 columns,
@@ -344,58 +343,4 @@ fn check(memory: &NewMemory<'_>, own: u64, any_evidence: bool) -> Result<(), Mem
         }
     }
     Ok(())
-}
-
-/// One embedding in the store's element type.
-enum Elements {
-    F32(Vec<f32>),
-    F16(Vec<f16>),
-}
-
-impl Elements {
-    fn new(dim: NonZeroUsize, dtype: Dtype) -> Elements {
-        match dtype {
-            Dtype::F32 => Elements::F32(vec![0.0; dim.get()]),
-            Dtype::F16 => Elements::F16(vec![f16::ZERO; dim.get()]),
-        }
-    }
-
-    fn rows(&self) -> Rows<'_> {
-        match self {
-            Elements::F32(stored) => Rows::F32(stored),
-            Elements::F16(stored) => Rows::F16(stored),
-        }
-    }
-
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Elements::F32(stored) => bytemuck::cast_slice(stored),
-            Elements::F16(stored) => bytemuck::cast_slice(stored),
-        }
-    }
-
-    /// Takes an embedding (or zeros for none) and gives its inverse norm.
-    fn set(&mut self, embedding: Option<&[f32]>) -> Result<f32, MemoryProblem> {
-        let expected = self.rows().elements();
-        let Some(given) = embedding else {
-            match self {
-                Elements::F32(stored) => stored.fill(0.0),
-                Elements::F16(stored) => stored.fill(f16::ZERO),
-            }
-            return Ok(0.0);
-        };
-        let found = given.len();
-        let Some(dim) = NonZeroUsize::new(found).filter(|dim| dim.get() == expected) else {
-            return Err(MemoryProblem::Dimension { expected, found });
-        };
-        let refused = |error: RowError| MemoryProblem::of_row(error.problem, expected);
-        match self {
-            // What is not finite shows in the length.
-            Elements::F32(stored) => stored.copy_from_slice(given),
-            Elements::F16(stored) => to_f16(dim, given, stored).map_err(refused)?,
-        }
-        let mut inv_norm = [0.0];
-        inv_norms(dim, self.rows(), &mut inv_norm).map_err(refused)?;
-        Ok(inv_norm[0])
-    }
 }

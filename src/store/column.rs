@@ -1,7 +1,7 @@
 //! Columns as they are read: the committed bytes of each file, and rows out of them. Nothing in the
 //! bytes is trusted: a row that cannot be read is a [`Damage`].
 
-use super::error::{Damage, Problem};
+use super::damage::{Damage, Problem};
 use super::evidence;
 use super::format::{BLOCK_BYTES, Column};
 use super::manifest::{Entry, Manifest};

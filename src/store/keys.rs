@@ -1,7 +1,7 @@
 //! Rows by key. Only hashes and rows are kept in memory; a hit is checked against the bytes of its key.
 
 use super::column::Columns;
-use super::error::Damage;
+use super::damage::Damage;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 

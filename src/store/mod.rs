@@ -44,9 +44,12 @@
 
 mod append;
 mod column;
+mod damage;
+mod elements;
 mod error;
 mod evidence;
 pub mod format;
+mod header;
 mod info;
 mod keys;
 mod kinds;
@@ -61,9 +64,9 @@ mod verify;
 mod writer;
 
 pub use append::BulkAppend;
+pub use damage::{Damage, Problem};
 pub use error::{
-    AppendError, CreateError, Damage, MemoryProblem, OpenError, Problem, ReadError, TouchError,
-    WriteError,
+    AppendError, CreateError, MemoryProblem, OpenError, ReadError, TouchError, WriteError,
 };
 pub use info::{FileInfo, Info};
 pub use memory::{Kind, Memory, NewMemory, Reference};

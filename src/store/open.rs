@@ -2,7 +2,8 @@
 
 use super::Store;
 use super::column::{self, Columns, Hold};
-use super::error::{CreateError, Damage, OpenError, Problem, WriteError};
+use super::damage::{Damage, Problem};
+use super::error::{CreateError, OpenError, WriteError};
 use super::format::{Column, MAX_DIM};
 use super::kinds::Kinds;
 use super::lock::Lock;

@@ -1,7 +1,8 @@
 //! Finding all damage in a store, without stopping at the first.
 
 use super::column::{self, Columns, Hold};
-use super::error::{Damage, OpenError, Problem};
+use super::damage::{Damage, Problem};
+use super::error::OpenError;
 use super::format::Column;
 use super::manifest::Manifest;
 use super::map::Bytes;

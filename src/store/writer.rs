@@ -2,7 +2,8 @@
 //! not yet summed, so a writer needs no more memory than a block, whatever is appended.
 
 use super::column::check_block;
-use super::error::{Damage, Problem, WriteError};
+use super::damage::{Damage, Problem};
+use super::error::WriteError;
 use super::format::BLOCK_BYTES;
 use super::manifest::Entry;
 use std::fs::File;

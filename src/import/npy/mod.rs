@@ -1,5 +1,6 @@
 //! A matrix of vectors (`.npy`) with a `.jsonl` file beside it, one JSON object per row.
 
+mod dictionary;
 mod header;
 mod lines;
 mod matrix;

@@ -1,0 +1,129 @@
+//! Damage in a store's files.
+
+use crate::kernel::RowProblem;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// Damage in a store's files: where, and what.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[error("{}: byte {offset}: {problem}", .path.display())]
+pub struct Damage {
+    /// The file.
+    pub path: PathBuf,
+    /// The first byte concerned, from the start of the file.
+    pub offset: u64,
+    /// What is wrong there.
+    pub problem: Problem,
+}
+
+/// What is wrong with a file of a store.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// A column file that the manifest names is not there.
+    #[error("the file is missing")]
+    Missing,
+    /// A column file cannot be read.
+    #[error("the file cannot be read: {0}")]
+    Unreadable(String),
+    /// A column file is shorter than the manifest says.
+    #[error("the file was cut: {expected} bytes expected, {found} found")]
+    Cut {
+        /// Bytes the manifest commits.
+        expected: u64,
+        /// Bytes in the file.
+        found: u64,
+    },
+    /// A block has not the checksum it was written with.
+    #[error("checksum of {bytes} bytes is {found:016x}, {expected:016x} expected")]
+    Checksum {
+        /// Bytes in the block.
+        bytes: u64,
+        /// The checksum in the manifest.
+        expected: u64,
+        /// The checksum of the bytes.
+        found: u64,
+    },
+    /// The span of a row in a column of bytes is out of order or beyond the bytes.
+    #[error("row {row} spans bytes {start} to {end} of {bytes}")]
+    Span {
+        /// The row.
+        row: usize,
+        /// Its first byte.
+        start: u64,
+        /// One past its last byte.
+        end: u64,
+        /// Bytes in the column.
+        bytes: u64,
+    },
+    /// Text that is no UTF-8.
+    #[error("row {row} is not UTF-8")]
+    Utf8 {
+        /// The row.
+        row: usize,
+    },
+    /// A kind that is not in the manifest's table.
+    #[error("row {row} has kind {kind} of {kinds}")]
+    Kind {
+        /// The row.
+        row: usize,
+        /// Its index into the table of kinds.
+        kind: u16,
+        /// Kinds in the table.
+        kinds: usize,
+    },
+    /// Evidence that cannot be decoded.
+    #[error("evidence of row {row}: {what}")]
+    Evidence {
+        /// The row.
+        row: usize,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// An inverse norm that is not the one of the stored elements.
+    #[error("row {row} has inverse norm {stored:e}, its elements give {computed:e}")]
+    InvNorm {
+        /// The row.
+        row: usize,
+        /// In the column.
+        stored: f32,
+        /// From the stored elements; 0 if they are all zeros.
+        computed: f32,
+    },
+    /// Elements that should never have been stored.
+    #[error("row {row} cannot be scored: {problem}")]
+    Elements {
+        /// The row.
+        row: usize,
+        /// What is wrong with it.
+        problem: RowProblem,
+    },
+    /// An importance that is not finite.
+    #[error("row {row} has importance {value}")]
+    Importance {
+        /// The row.
+        row: usize,
+        /// The value.
+        value: f32,
+    },
+    /// An id that is not above the one before, or not below the next one to be given.
+    #[error("row {row} has id {id} after {previous:?}; the next new id is {next_id}")]
+    Id {
+        /// The row.
+        row: usize,
+        /// Its id.
+        id: u64,
+        /// The id of the row before.
+        previous: Option<u64>,
+        /// The manifest's next id.
+        next_id: u64,
+    },
+    /// Two rows with one key.
+    #[error("row {row} has the key of row {first}")]
+    DuplicateKey {
+        /// The later row.
+        row: usize,
+        /// The earlier row.
+        first: usize,
+    },
+}
