@@ -3,8 +3,8 @@
 mod common;
 mod ranking;
 
+use common::best_kernel;
 use memorank::Par;
-use memorank::kernel::Kernel;
 use memorank::scoring::{
     Candidates, Components, Job, Query, Ranking, Recency, Scoring, Ties, Workspace,
     rank_components, rank_each_into, rank_into, rank_many_into, relevance_into,
@@ -133,10 +133,10 @@ fn batches_agents_and_seams_allocate_nothing_the_second_time() {
             query,
         })
         .collect();
-    let relevance = memories.cosines(Kernel::best(), &vectors[0]);
+    let relevance = memories.cosines(best_kernel(), &vectors[0]);
     let parts = [Components::new(&relevance, &memories.last_access, &memories.importance).unwrap()];
 
-    let mut workspace = Workspace::new();
+    let mut workspace = Workspace::with_kernel(best_kernel());
     let mut rankings = Vec::new();
     let mut ranking = Ranking::default();
     let mut out = vec![0.0; 9 * n];

@@ -4,7 +4,7 @@
 mod common;
 mod ranking;
 
-use common::kernels;
+use common::{kernels, say};
 use memorank::kernel::{Dtype, Kernel};
 use memorank::scoring::{Query, Ranking};
 use memorank_data_gen::{Config, Stream};
@@ -38,16 +38,14 @@ fn assert_hash(dtype: Dtype, config: Config, expected: u64) {
     let columns = [memories.part(0..cut), memories.part(cut..config.memories)];
     let hash_of = |par, kernel: Kernel| {
         let found = hash(&rank_with(&columns, &query, &paper(), par, kernel).unwrap());
-        println!(
-            "{found:#018x} {dtype} {} x {} {} {par:?}",
-            config.memories,
-            config.dim,
-            kernel.isa()
-        );
         assert_eq!(found, expected, "{found:#018x} {} {par:?}", kernel.isa());
     };
     for kernel in kernels() {
         on_all_threads(|par| hash_of(par, kernel));
+        let (memories, dim, isa) = (config.memories, config.dim, kernel.isa());
+        say(format_args!(
+            "{expected:#018x} {dtype} {memories} x {dim} {isa}"
+        ));
     }
 }
 

@@ -3,6 +3,7 @@
 mod common;
 mod ranking;
 
+use common::kernels;
 use memorank::Par;
 use memorank::kernel::{Dtype, Kernel};
 use memorank::scoring::{
@@ -60,12 +61,6 @@ impl Store {
         )
         .unwrap()
     }
-}
-
-/// As in `common`, which says what is skipped: once is enough.
-fn kernels() -> &'static [Kernel] {
-    static KERNELS: std::sync::OnceLock<Vec<Kernel>> = std::sync::OnceLock::new();
-    KERNELS.get_or_init(common::kernels)
 }
 
 fn scoring() -> impl Strategy<Value = Scoring> {

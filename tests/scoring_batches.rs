@@ -3,7 +3,7 @@
 mod common;
 mod ranking;
 
-use common::{Random, kernels};
+use common::{Random, best_kernel, kernels};
 use memorank::Par;
 use memorank::kernel::{Dtype, Kernel, QueryError};
 use memorank::scoring::{
@@ -54,7 +54,7 @@ fn queries_of_one_batch_see_the_state_at_the_start() {
     // B30: ranking touches nothing, so the second query is scored like the first.
     let g = set_g(Dtype::F32);
     let queries = [Query::new(&G_QUERY, T, 3), Query::new(&[0.0, 2.0], T, 2)];
-    let batch = many(&[g.columns()], &queries, Par::Serial, Kernel::best()).unwrap();
+    let batch = many(&[g.columns()], &queries, Par::Serial, best_kernel()).unwrap();
     assert_eq!(batch.len(), 2);
     for (query, ranking) in queries.iter().zip(&batch) {
         assert_eq!(bits(ranking), bits(&g.rank(query, &paper())));
@@ -114,7 +114,7 @@ fn batches_of_mixed_queries_give_the_bits_of_singles() {
             });
         }
     }
-    assert_eq!(many(&[], &[], Par::Serial, Kernel::best()), Ok(Vec::new()));
+    assert_eq!(many(&[], &[], Par::Serial, best_kernel()), Ok(Vec::new()));
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn a_bad_query_of_a_batch_is_named() {
                 let mut queries = [good; 3];
                 queries[index] = bad;
                 assert_eq!(
-                    many(&[g.columns()], &queries, par, Kernel::best()),
+                    many(&[g.columns()], &queries, par, best_kernel()),
                     Err(BatchError { index, error })
                 );
             }
@@ -179,7 +179,7 @@ fn the_query_named_is_one_that_fails_alone() {
         ] {
             let error = RankError::Cosine { row };
             assert_eq!(
-                many(&columns, queries, par, Kernel::best()),
+                many(&columns, queries, par, best_kernel()),
                 Err(BatchError { index, error })
             );
             let embeddings: Vec<&[f32]> = queries.iter().map(|q| q.embedding).collect();
@@ -188,7 +188,7 @@ fn the_query_named_is_one_that_fails_alone() {
                 &embeddings,
                 queries[0].candidates,
                 par,
-                &mut Workspace::new(),
+                &mut Workspace::with_kernel(best_kernel()),
                 &mut vec![0.0; 3 * queries.len()],
             );
             assert_eq!(found, Err(BatchError { index, error }));
@@ -203,7 +203,7 @@ fn an_earlier_failure_does_not_come_back() {
     let g = set_g(Dtype::F32);
     let query = Query::new(&G_QUERY, T, 3);
     on_all_threads(|par| {
-        let mut workspace = Workspace::new();
+        let mut workspace = Workspace::with_kernel(best_kernel());
         let mut ranking = Ranking::default();
         for _ in 0..2 {
             let columns = [spoiled.columns()];
@@ -308,7 +308,7 @@ fn relevance_is_nan_where_there_is_no_candidate() {
         &[&G_QUERY, &[0.0, 1.0]],
         Candidates::Rows(&[2, 1]),
         Par::Serial,
-        &mut Workspace::new(),
+        &mut Workspace::with_kernel(best_kernel()),
         &mut out,
     )
     .unwrap();
@@ -366,8 +366,14 @@ fn the_first_agent_that_fails_is_named() {
             let mut jobs = vec![good; 100];
             jobs[first].query.embedding = &[0.0, 0.0];
             jobs[99].query.embedding = &[f32::NAN, 0.0];
-            let found = rank_each_into(&jobs, &paper(), par, &mut Workspace::new(), &mut rankings)
-                .unwrap_err();
+            let found = rank_each_into(
+                &jobs,
+                &paper(),
+                par,
+                &mut Workspace::with_kernel(best_kernel()),
+                &mut rankings,
+            )
+            .unwrap_err();
             assert_eq!(found.index, first);
             assert_eq!(
                 first == 99,

@@ -3,9 +3,9 @@
 mod common;
 mod ranking;
 
-use common::{Random, kernels};
+use common::{Random, best_kernel, kernels};
 use memorank::Par;
-use memorank::kernel::{Dtype, Kernel};
+use memorank::kernel::Dtype;
 use memorank::scoring::{
     Candidates, Columns, Components, Query, RankError, Ranking, Recency, Scoring, Ties, Workspace,
     rank_components,
@@ -21,7 +21,7 @@ fn random(dtype: Dtype, dim: usize, n: usize, seed: u64) -> Memories {
 }
 
 fn serial(columns: &[Columns<'_>], query: &Query<'_>) -> Result<Ranking, RankError> {
-    rank_with(columns, query, &paper(), Par::Serial, Kernel::best())
+    rank_with(columns, query, &paper(), Par::Serial, best_kernel())
 }
 
 fn mask_of(rows: &[u32], n: usize) -> Vec<u64> {
@@ -123,7 +123,7 @@ fn segments_are_ranked_as_one() {
                     cut.windows(2).map(|w| memories.part(w[0]..w[1])).collect();
                 on_all_threads(|par| {
                     let ranking =
-                        rank_with(&segments, &query, &paper(), par, Kernel::best()).unwrap();
+                        rank_with(&segments, &query, &paper(), par, best_kernel()).unwrap();
                     assert_eq!(bits(&ranking), whole, "{cut:?}");
                 });
             }
@@ -173,7 +173,7 @@ fn k_is_a_limit_and_nothing_else() {
         let rank = |k| {
             let query = Query::new(&embedding, T, k);
             let ranking =
-                rank_with(&[memories.columns()], &query, &paper(), par, Kernel::best()).unwrap();
+                rank_with(&[memories.columns()], &query, &paper(), par, best_kernel()).unwrap();
             assert_sound(&ranking, &query);
             ranking
         };
@@ -215,7 +215,7 @@ fn no_candidates_give_an_empty_ranking() {
     on_all_threads(|par| {
         let rank = |columns: &[Columns<'_>], set| {
             let query = query.of(set);
-            let ranking = rank_with(columns, &query, &paper(), par, Kernel::best()).unwrap();
+            let ranking = rank_with(columns, &query, &paper(), par, best_kernel()).unwrap();
             assert_eq!(ranking, Ranking::default());
         };
         for set in [
@@ -231,7 +231,7 @@ fn no_candidates_give_an_empty_ranking() {
         rank(&[g.columns()], Candidates::Rows(&[]));
         let mut ranking = g.rank(&query, &paper());
         let components = [Components::new(&[f32::NAN; 3], &[T; 3], &[f32::NAN; 3]).unwrap()];
-        let mut workspace = Workspace::new();
+        let mut workspace = Workspace::with_kernel(best_kernel());
         rank_components(
             &components,
             &query,
@@ -307,7 +307,7 @@ fn equal_totals_go_by_row_or_as_listed() {
                     ..Query::new(&G_QUERY, T, k).of(set)
                 };
                 let columns = [memories.part(0..300), memories.part(300..701)];
-                rows(&rank_with(&columns, &query, &paper(), par, Kernel::best()).unwrap())
+                rows(&rank_with(&columns, &query, &paper(), par, best_kernel()).unwrap())
             };
             let ascending: Vec<usize> = (0..k).collect();
             assert_eq!(rank(Candidates::Rows(&list), Ties::Listed), listed[..k]);
@@ -338,7 +338,7 @@ fn equals_at_the_cut_go_by_row() {
     on_all_threads(|par| {
         let query = Query::new(&G_QUERY, T, 10);
         let columns = [memories.columns()];
-        let ranking = rank_with(&columns, &query, &paper(), par, Kernel::best()).unwrap();
+        let ranking = rank_with(&columns, &query, &paper(), par, best_kernel()).unwrap();
         assert_eq!(rows(&ranking)[5..], equal[..5]);
     });
 }
@@ -364,7 +364,7 @@ fn listed_positions_follow_the_list_across_segments() {
             memories.part(1..400),
             memories.part(400..600),
         ];
-        let ranking = rank_with(&columns, &query, &scoring, par, Kernel::best()).unwrap();
+        let ranking = rank_with(&columns, &query, &scoring, par, best_kernel()).unwrap();
         let expected: Vec<usize> = list.iter().map(|&row| row as usize).collect();
         assert_eq!(rows(&ranking), expected);
     });
@@ -381,7 +381,7 @@ fn more_rows_than_numbers_are_refused() {
         &Query::new(&[], T, 5),
         &paper(),
         Par::Serial,
-        &mut Workspace::new(),
+        &mut Workspace::with_kernel(best_kernel()),
         &mut ranking,
     );
     assert_eq!(found, Err(RankError::TooManyRows { rows: 1 << 32 }));

@@ -3,10 +3,10 @@
 mod common;
 mod ranking;
 
-use common::{Random, kernels};
+use common::{Random, best_kernel, kernels, say};
 use half::f16;
 use memorank::Par;
-use memorank::kernel::{Dtype, Kernel};
+use memorank::kernel::Dtype;
 use memorank::scoring::{
     Candidates, Components, Normalization, Query, RankError, Ranking, Recency, Scoring, Since,
     Ties, Weights, Workspace, rank_components,
@@ -97,7 +97,7 @@ fn scoring(random: &mut Random) -> Scoring {
 /// of which that is true too.
 fn try_everywhere(memories: &Memories, query: &Query<'_>, scoring: &Scoring) -> bool {
     let columns = [memories.columns()];
-    let serial = rank_with(&columns, query, scoring, Par::Serial, Kernel::best());
+    let serial = rank_with(&columns, query, scoring, Par::Serial, best_kernel());
     if let Ok(ranking) = &serial {
         assert_sound(ranking, query);
     }
@@ -112,7 +112,7 @@ fn try_everywhere(memories: &Memories, query: &Query<'_>, scoring: &Scoring) -> 
     }
     #[cfg(feature = "rayon")]
     pools()[2].install(|| {
-        let found = rank_with(&columns, query, scoring, Par::Rayon, Kernel::best());
+        let found = rank_with(&columns, query, scoring, Par::Rayon, best_kernel());
         assert_eq!(say(&found), expected);
     });
     serial.is_ok()
@@ -166,7 +166,7 @@ fn columns_of_any_bits_are_ranked_or_refused() {
         let done = std::panic::catch_unwind(|| try_everywhere(&memories, &query, &scoring));
         sound += usize::from(done.unwrap_or_else(|_| panic!("seed {seed}: {scoring:?}")));
     }
-    println!("{sound} rankings, the rest refused");
+    say(format_args!("{sound} rankings, the rest refused"));
     assert!(sound > 1000, "too few rankings to mean anything: {sound}");
 }
 
@@ -206,7 +206,7 @@ fn components_of_any_bits_are_ranked_or_refused() {
             assert_eq!(ranking, Ranking::default(), "seed {seed}");
         }
     }
-    println!("{sound} rankings, the rest refused");
+    say(format_args!("{sound} rankings, the rest refused"));
     assert!(sound > 2000, "too few rankings to mean anything: {sound}");
 }
 
@@ -257,7 +257,7 @@ fn huge_k_and_many_threads_cost_no_more_than_the_candidates() {
         for k in [usize::MAX, usize::MAX - 1, usize::MAX / 2, 1 << 40] {
             let query = Query::new(&[1.0], T, k);
             let columns = [memories.columns()];
-            let ranking = rank_with(&columns, &query, &paper(), par, Kernel::best()).unwrap();
+            let ranking = rank_with(&columns, &query, &paper(), par, best_kernel()).unwrap();
             assert_sound(&ranking, &query);
             assert_eq!(rows(&ranking), (0..n as usize).collect::<Vec<_>>());
         }

@@ -4,7 +4,7 @@
 mod common;
 mod ranking;
 
-use common::{Random, THREADS, kernels};
+use common::{Random, THREADS, best_kernel, kernels};
 use memorank::Par;
 use memorank::kernel::{Dtype, Kernel};
 use memorank::scoring::{
@@ -97,7 +97,7 @@ fn top_10_is_a_prefix_of_top_1000_every_time() {
             let query = Query::new(&embedding, T, k);
             rank_with(&[memories.columns()], &query, &paper(), par, kernel).unwrap()
         };
-        let all = top(1000, Par::Serial, Kernel::best());
+        let all = top(1000, Par::Serial, best_kernel());
         for pair in all.hits.windows(2) {
             assert!(pair[0].score > pair[1].score || pair[0].row < pair[1].row);
         }
@@ -122,14 +122,14 @@ fn busy_pools_change_nothing() {
     let memories = with_equals(Dtype::F16, 64);
     let embedding = Random(4).vector(64);
     let query = Query::new(&embedding, T, 100);
-    let expected = rank_bits(&[memories.columns()], &query, Par::Serial, Kernel::best());
+    let expected = rank_bits(&[memories.columns()], &query, Par::Serial, best_kernel());
     for pool in pools() {
         pool.install(|| {
             // 200 rankings at once, and sums to steal in between.
             (0..400usize).into_par_iter().for_each(|i| {
                 if i % 2 == 0 {
                     let columns = [memories.columns()];
-                    let found = rank_bits(&columns, &query, Par::Rayon, Kernel::best());
+                    let found = rank_bits(&columns, &query, Par::Rayon, best_kernel());
                     assert_eq!(found, expected);
                 } else {
                     let sum: u64 = (0..5_000u64).into_par_iter().map(|x| x ^ i as u64).sum();
@@ -146,7 +146,7 @@ fn workspaces_move_between_pools() {
     let memories = with_equals(Dtype::F32, 8);
     let embedding = Random(5).vector(8);
     let list: Vec<u32> = (0..700).rev().collect();
-    let mut workspace = Workspace::new();
+    let mut workspace = Workspace::with_kernel(best_kernel());
     let mut ranking = Ranking::default();
     for round in 0..40usize {
         let pool = &pools()[round * 7 % 4];
@@ -168,7 +168,7 @@ fn workspaces_move_between_pools() {
             )
             .unwrap();
         });
-        let fresh = rank_bits(&columns, &query, Par::Serial, Kernel::best());
+        let fresh = rank_bits(&columns, &query, Par::Serial, best_kernel());
         assert_eq!(bits(&ranking), fresh);
     }
 }
@@ -183,10 +183,10 @@ fn the_first_bad_row_is_named_on_any_number_of_threads() {
     let embedding = Random(5).vector(8);
     let query = Query::new(&embedding, T, 10);
     let columns = [memories.columns()];
-    let expected = rank_with(&columns, &query, &paper(), Par::Serial, Kernel::best());
+    let expected = rank_with(&columns, &query, &paper(), Par::Serial, best_kernel());
     assert!(expected.is_err());
     on_all_threads(|par| {
-        let found = rank_with(&columns, &query, &paper(), par, Kernel::best());
+        let found = rank_with(&columns, &query, &paper(), par, best_kernel());
         // NaN is not equal to itself.
         assert_eq!(format!("{found:?}"), format!("{expected:?}"));
     });
@@ -200,7 +200,7 @@ fn rankings_nest_inside_rayon_tasks() {
     let query = Query::new(&embedding, T, 10);
     let expected = [&a, &b].map(|m| {
         let columns = [m.columns()];
-        rank_bits(&columns, &query, Par::Serial, Kernel::best())
+        rank_bits(&columns, &query, Par::Serial, best_kernel())
     });
     for pool in &pools()[..2] {
         pool.install(|| {
@@ -216,7 +216,7 @@ fn rankings_nest_inside_rayon_tasks() {
                     query,
                 }; 20];
                 let mut rankings = Vec::new();
-                let mut workspace = Workspace::new();
+                let mut workspace = Workspace::with_kernel(best_kernel());
                 rank_each_into(&jobs, &paper(), Par::Rayon, &mut workspace, &mut rankings).unwrap();
                 assert!(rankings.iter().all(|r| bits(r) == expected[0]));
             });
@@ -238,8 +238,8 @@ fn a_caller_may_hold_its_own_lock_when_serial() {
     let embedding = Random(7).vector(16);
     let query = Query::new(&embedding, T, 10);
     let columns = [memories.columns()];
-    let expected = rank_bits(&columns, &query, Par::Serial, Kernel::best());
-    let scratch = Mutex::new((Workspace::new(), Ranking::default()));
+    let expected = rank_bits(&columns, &query, Par::Serial, best_kernel());
+    let scratch = Mutex::new((Workspace::with_kernel(best_kernel()), Ranking::default()));
     for pool in &pools()[..2] {
         pool.install(|| {
             (0..200).into_par_iter().for_each(|_| {

@@ -1,8 +1,10 @@
 //! Recency: ages, decays and their edges.
 
+mod common;
 mod ranking;
 
 use approx::{assert_abs_diff_eq, assert_relative_eq};
+use common::best_kernel;
 use memorank::kernel::Dtype;
 use memorank::scoring::{
     Candidates, Query, RankError, Ranking, Recency, Scoring, ScoringError, Since,
@@ -257,7 +259,7 @@ fn a_position_counts_across_blocks_and_threads() {
     let query = Query::new(&[1.0], T, n).of(Candidates::Rows(&list));
     on_all_threads(|par| {
         let columns = [memories.part(0..777), memories.part(777..n)];
-        let kernel = memorank::kernel::Kernel::best();
+        let kernel = best_kernel();
         let ranking = rank_with(&columns, &query, &scoring, par, kernel).unwrap();
         for (position, hit) in (1..).zip(&ranking.hits) {
             assert_eq!(hit.row, n - position as usize);

@@ -4,10 +4,10 @@ mod common;
 mod ranking;
 
 use approx::assert_abs_diff_eq;
-use common::{Random, kernels};
+use common::{Random, best_kernel, kernels};
 use half::f16;
 use memorank::Par;
-use memorank::kernel::{Dtype, Kernel, QueryError, RowError, RowProblem, Rows, inv_norms};
+use memorank::kernel::{Dtype, QueryError, RowError, RowProblem, Rows, inv_norms};
 use memorank::scoring::{Candidates, Columns, Query, RankError, Workspace, relevance_into};
 use ranking::*;
 
@@ -86,7 +86,7 @@ fn stores_without_any_vector_rank_to_nothing() {
     on_all_threads(|par| {
         let query = Query::new(&[1.0, 0.0, 0.0], T, 9);
         let columns = [memories.columns()];
-        let ranking = rank_with(&columns, &query, &paper(), par, Kernel::best()).unwrap();
+        let ranking = rank_with(&columns, &query, &paper(), par, best_kernel()).unwrap();
         assert_eq!(bits(&ranking), [0]);
     });
 }

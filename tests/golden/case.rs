@@ -172,7 +172,9 @@ impl Asked<'_> {
             assert_eq!(first, other, "{} gives other bits", kernel.isa());
         }
         #[cfg(feature = "rayon")]
-        assert_eq!(first, self.rank(query, scoring, Par::Rayon, Kernel::best()));
+        if let Some(&best) = kernels.last() {
+            assert_eq!(first, self.rank(query, scoring, Par::Rayon, best));
+        }
         first
     }
 

@@ -1,6 +1,7 @@
 //! How rankings are compared, and what is told about a folder of goldens.
 
 use crate::case::TOLERANCE;
+use crate::common::say;
 use memorank::kernel::Kernel;
 use memorank::scoring::{Component, Ranking};
 use std::collections::{BTreeMap, HashMap};
@@ -169,23 +170,25 @@ impl Report {
         });
     }
 
-    /// Prints one line per comparison.
+    /// Says one line per comparison.
     ///
     /// # Panics
     /// If anything was not as expected: with all of it.
     pub fn finish(self, folder: &str, files: usize) {
-        println!(
+        say(format_args!(
             "{folder}: {files} files, {} questions, {} candidates, {} kernels",
             self.questions,
             self.candidates,
             self.kernels.len()
-        );
+        ));
         for (what, worst) in &self.worst {
             let swaps = match self.swaps.get(what) {
                 Some(swaps) => format!("; {swaps} pairs swapped across gaps below {GAP:.0e}"),
                 None => String::new(),
             };
-            println!("{folder}: {what}: worst differences: {worst}{swaps}");
+            say(format_args!(
+                "{folder}: {what}: worst differences: {worst}{swaps}"
+            ));
         }
         assert!(
             self.faults.is_empty(),

@@ -75,7 +75,7 @@ fn folder(kind: &str, read: impl Fn(&Value, &mut Archives) -> Option<Case>) {
         assert_eq!(json::text(&golden, "kind"), kind, "{}", file.display());
         match read(&golden, &mut archives) {
             Some(case) => case.run(&mut report),
-            None => println!("{kind}: not about ranking: {}", file.display()),
+            None => common::say(format_args!("{kind}: not about ranking: {}", file.display())),
         }
     }
     report.finish(kind, files.len());

@@ -2,6 +2,9 @@
 
 #![allow(dead_code)] // each test file uses its own part
 
+#[path = "../common/mod.rs"]
+pub mod common;
+
 use memorank::import::{ImportError, NoticeKind, Options, Report};
 use memorank::store::{OpenOptions, Store};
 use serde_json::{Map, Value};
@@ -10,11 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// The shared data, or `None` (told) where it was not asked for.
 pub fn data() -> Option<PathBuf> {
-    let path = std::env::var_os("MEMORANK_TEST_DATA");
-    if path.is_none() {
-        println!("skipped: MEMORANK_TEST_DATA is not set");
-    }
-    path.map(PathBuf::from)
+    common::shared_data()
 }
 
 pub fn json(path: &Path) -> Value {

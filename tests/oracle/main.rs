@@ -178,7 +178,7 @@ fn cosines_lie_within_the_bound_and_the_reference_ranks_them_alike() {
             }
             #[cfg(feature = "rayon")]
             pools()[seed as usize % 4]
-                .install(|| assert_ranks_alike(&case, Kernel::best(), Par::Rayon));
+                .install(|| assert_ranks_alike(&case, common::best_kernel(), Par::Rayon));
         });
         if let Err(panic) = std::panic::catch_unwind(check) {
             println!(

@@ -2,6 +2,7 @@
 //! and rankings as bits.
 #![allow(dead_code)]
 
+use crate::common::best_kernel;
 use half::f16;
 use memorank::Par;
 use memorank::kernel::{Dtype, Kernel, Rows, inv_norms};
@@ -126,7 +127,7 @@ impl Memories {
             query,
             scoring,
             Par::Serial,
-            Kernel::best(),
+            best_kernel(),
         )
     }
 
