@@ -85,7 +85,8 @@ pub struct Scores {
 }
 
 impl Listed {
-    fn rows(&self, last_access: &[i64]) -> Option<Vec<u32>> {
+    /// In the order of positions and ties; `None`: all rows, in theirs.
+    pub fn rows(&self, last_access: &[i64]) -> Option<Vec<u32>> {
         match self {
             Listed::All => None,
             Listed::Rows(rows) => Some(rows.clone()),
@@ -239,7 +240,7 @@ impl Case {
     }
 
     /// The golden's candidates are ours, in our order, and were last accessed when ours were.
-    fn check_candidates(
+    pub fn check_candidates(
         &self,
         scores: &Scores,
         listed: Option<&[u32]>,

@@ -18,34 +18,37 @@ mod case;
 #[path = "../common/mod.rs"]
 mod common;
 mod compare;
+mod folder;
 mod genagents;
 mod json;
 mod numbers;
 mod paper;
 mod reverie;
 
-use archive::Archives;
-use case::Case;
 use compare::Report;
-use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 #[test]
 fn paper_goldens_are_reproduced() {
-    folder("paper", |golden, archives| {
-        Some(paper::case(golden, archives))
+    folder::each("paper", |golden, archives, report| {
+        paper::case(golden, archives).run(report);
     });
 }
 
 #[test]
 fn reverie_goldens_are_reproduced() {
-    folder("reverie", reverie::case);
+    folder::each("reverie", |golden, archives, report| {
+        match reverie::case(golden, archives) {
+            Some(case) => case.run(report),
+            None => common::say(format_args!("no ranking: {}", golden["case"])),
+        }
+    });
 }
 
 #[test]
 fn genagents_goldens_are_reproduced() {
-    folder("genagents", |golden, archives| {
-        Some(genagents::case(golden, archives))
+    folder::each("genagents", |golden, archives, report| {
+        genagents::case(golden, archives).run(report);
     });
 }
 
@@ -53,48 +56,11 @@ fn genagents_goldens_are_reproduced() {
 fn golden_numbers_are_reproduced() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/data");
     let mut report = Report::new(common::kernels());
-    let files = json_files(&folder);
+    let files = folder::json_files(&folder);
     for file in &files {
         let cases = numbers::cases(&json::read(file));
         assert!(!cases.is_empty(), "{}", file.display());
         cases.iter().for_each(|case| case.run(&mut report));
     }
     report.finish("numbers", files.len());
-}
-
-/// Runs every file of a folder of goldens. `read` gives no case for a file that is not about ranking.
-fn folder(kind: &str, read: impl Fn(&Value, &mut Archives) -> Option<Case>) {
-    let Some(shared) = common::shared_data() else {
-        return;
-    };
-    let mut archives = Archives::new(shared.join("data"));
-    let mut report = Report::new(common::kernels());
-    let files = json_files(&shared.join("golden").join(kind));
-    for file in &files {
-        let golden = json::read(file);
-        assert_eq!(json::text(&golden, "kind"), kind, "{}", file.display());
-        match read(&golden, &mut archives) {
-            Some(case) => case.run(&mut report),
-            None => common::say(format_args!("{kind}: not about ranking: {}", file.display())),
-        }
-    }
-    report.finish(kind, files.len());
-}
-
-/// The JSON files of a folder that has nothing else, at least one.
-fn json_files(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
-    let mut files: Vec<PathBuf> = entries
-        .map(|entry| entry.expect("an entry").path())
-        .collect();
-    files.sort();
-    assert!(!files.is_empty(), "no goldens in {}", folder.display());
-    for file in &files {
-        assert!(
-            file.extension().is_some_and(|e| e == "json"),
-            "{} is not a golden",
-            file.display()
-        );
-    }
-    files
 }

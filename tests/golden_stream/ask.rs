@@ -1,0 +1,260 @@
+//! The questions of a case, put to an imported store.
+
+use crate::case::{Case, Expected, Question, TOLERANCE, TOLERANCE_F16};
+use crate::compare::{Report, Scored};
+use crate::source::Imported;
+use memorank::Par;
+use memorank::kernel::Dtype;
+use memorank::oracle;
+use memorank::scoring::{
+    Candidates, Preset, Query, RankError, Ranking, Recency, ResultOrder, Touch, Workspace,
+};
+use memorank::store::Store;
+use memorank::stream::{self, Ask, StreamError};
+
+/// Asks every question of the case, one after the other, and then looks at the last accesses.
+pub fn run(case: &Case, kind: &str, filter: Option<&str>, imported: Imported, report: &mut Report) {
+    let mut store = imported.store;
+    let preset = preset(kind, case);
+    for (row, &time) in case.memories.last_access.iter().enumerate() {
+        store.touch(&[row as u32], time).expect("a touch");
+    }
+    report.expect(store.last_access() == case.memories.last_access, || {
+        "a touch does not give the last accesses".into()
+    });
+    let exclude = others(&store, filter);
+    for (i, question) in case.questions.iter().enumerate() {
+        report.at(format!("{}, question {i}, {}", case.name, store.dtype()));
+        report.questions += 1;
+        Asking {
+            case,
+            preset: &preset,
+            exclude: &exclude,
+            question,
+        }
+        .ask(&mut store, report);
+    }
+    report.at(format!("{}, at the end, {}", case.name, store.dtype()));
+    if let Some(after) = &case.last_access_after {
+        report.expect(store.last_access() == after, || {
+            "the last accesses differ".into()
+        });
+    }
+    let last_access = store.last_access().to_vec();
+    store.close().expect("a closed store");
+    let store = Store::open_read_only(imported.folder.store()).expect("a store");
+    report.expect(store.last_access() == last_access, || {
+        "closing loses last accesses".into()
+    });
+}
+
+/// The named preset, with the weights, the decay and the k of the case and nothing else of it.
+fn preset(kind: &str, case: &Case) -> Preset {
+    let mut preset = Preset::named(kind).expect("a preset");
+    preset.scoring.weights = case.preset.scoring.weights;
+    preset.k = case.preset.k;
+    let (Recency::Age { decay, .. } | Recency::Position { decay }) = &mut preset.scoring.recency;
+    *decay = case.preset.scoring.decay();
+    preset
+}
+
+/// Rows of any other kind than the filter's.
+fn others(store: &Store, filter: Option<&str>) -> Vec<u32> {
+    let kind = |row: u32| &store.kinds()[usize::from(store.kind_indices()[row as usize])];
+    (0..store.len() as u32)
+        .filter(|&row| filter.is_some_and(|only| kind(row).as_str() != only))
+        .collect()
+}
+
+struct Asking<'a> {
+    case: &'a Case,
+    preset: &'a Preset,
+    exclude: &'a [u32],
+    question: &'a Question,
+}
+
+impl Asking<'_> {
+    fn ask(&self, store: &mut Store, report: &mut Report) {
+        let before = store.last_access().to_vec();
+        let all = Preset {
+            k: usize::MAX,
+            result_order: ResultOrder::Score,
+            ..*self.preset
+        };
+        let ranked = self.rank_everywhere(store, &all, report);
+        let half = store.dtype() == Dtype::F16;
+        let retrieved = self.retrieve(store, half);
+        match &self.question.expected {
+            Expected::Refused(error) => {
+                report.expect(ranked == Err(*error), || format!("not refused: {ranked:?}"));
+                report.expect(retrieved == Err(*error), || {
+                    format!("not refused: {retrieved:?}")
+                });
+                report.expect(store.last_access() == before, || {
+                    "a refused question touches".into()
+                });
+                return;
+            }
+            Expected::Empty => {
+                report.expect(ranked == Ok(Ranking::default()), || format!("{ranked:?}"));
+                report.expect(retrieved == Ok(Ranking::default()), || {
+                    format!("{retrieved:?}")
+                });
+                report.expect(store.last_access() == before, || "nothing touches".into());
+                return;
+            }
+            Expected::Scores(_) | Expected::LikeOracle => {}
+        }
+        let (ranked, retrieved) = (ranked.expect("a ranking"), retrieved.expect("a ranking"));
+        let scored = Scored::all(&ranked);
+        report.candidates += scored.len();
+        let listed = self.case.listed.rows(&before);
+        match &self.question.expected {
+            Expected::Scores(golden) => {
+                self.case
+                    .check_candidates(golden, listed.as_deref(), &before, report);
+                let (what, tolerance) = match half {
+                    false => ("f32 store from golden", TOLERANCE),
+                    true => ("f16 store from golden", TOLERANCE_F16),
+                };
+                report.agree(what, &scored, &golden.candidates, tolerance);
+                if !half {
+                    report.ordered(what, &scored, &golden.candidates);
+                }
+                if let (Some(returned), false) = (&golden.returned, half) {
+                    let rows: Vec<usize> = retrieved.hits.iter().map(|hit| hit.row).collect();
+                    report.expect(rows == *returned, || "the returned order differs".into());
+                }
+            }
+            _ => report.expect(!self.case.memories.vectorless.is_empty(), || {
+                "without a golden".into()
+            }),
+        }
+        if half || matches!(self.question.expected, Expected::LikeOracle) {
+            let what = match half {
+                false => "f32 store from oracle, for want of a golden",
+                true => "f16 store from oracle on f16",
+            };
+            let reference = Scored::all(&self.oracle(store, &before, listed.as_deref()));
+            report.agree(what, &scored, &reference, TOLERANCE);
+            report.ordered(what, &scored, &reference);
+        }
+
+        // What is retrieved are the k best, and they alone are touched.
+        let mut best = ranked.hits;
+        best.truncate(self.preset.k);
+        if self.preset.result_order == ResultOrder::Created {
+            best.sort_by_key(|hit| store.created()[hit.row]);
+        }
+        report.expect(retrieved.hits == best, || "not the k best".into());
+        let mut after = before;
+        if self.touches() {
+            let now = self.question.now;
+            let mut touch = |row: usize| after[row] = after[row].max(now);
+            match &self.question.expected {
+                Expected::Scores(golden) if half => golden.order.iter().for_each(|&row| touch(row)),
+                _ => retrieved.hits.iter().for_each(|hit| touch(hit.row)),
+            }
+        }
+        report.expect(store.last_access() == after, || {
+            "not what was returned is touched".into()
+        });
+    }
+
+    /// Whether a question sees the touches of the one before.
+    fn touches(&self) -> bool {
+        self.case.sequential && self.preset.touch == Touch::Returned
+    }
+
+    fn request<'r>(&'r self, preset: &'r Preset) -> Ask<'r> {
+        Ask {
+            embedding: &self.question.embedding,
+            now: self.question.now,
+            preset,
+            exclude: self.exclude,
+        }
+    }
+
+    /// The one answer of all kernels, threaded or not.
+    fn rank_everywhere(
+        &self,
+        store: &Store,
+        preset: &Preset,
+        report: &mut Report,
+    ) -> Result<Ranking, RankError> {
+        let rank = |par, kernel| {
+            let mut ranking = Ranking::default();
+            let mut workspace = Workspace::with_kernel(kernel);
+            let request = self.request(preset);
+            stream::rank(store, &request, par, &mut workspace, &mut ranking)
+                .map_err(refusal)
+                .map(|()| ranking)
+        };
+        let kernels = report.kernels.clone();
+        let first = rank(Par::Serial, kernels[0]);
+        for &kernel in &kernels[1..] {
+            let other = rank(Par::Serial, kernel);
+            report.expect(first == other, || {
+                format!("{} gives other bits", kernel.isa())
+            });
+        }
+        #[cfg(feature = "rayon")]
+        if let Some(&best) = kernels.last() {
+            report.expect(first == rank(Par::Rayon, best), || {
+                "threads give other bits".into()
+            });
+        }
+        first
+    }
+
+    /// Retrieves as the preset says. Where the golden's questions do not see each other's touches, they
+    /// are ranked only; and as the order of f16 is not quite the golden's, a store of that is touched as
+    /// the golden says.
+    fn retrieve(&self, store: &mut Store, half: bool) -> Result<Ranking, RankError> {
+        let mut ranking = Ranking::default();
+        let mut workspace = Workspace::with_kernel(crate::common::best_kernel());
+        let request = self.request(self.preset);
+        let golden = match &self.question.expected {
+            Expected::Scores(golden) => Some(golden),
+            _ => None,
+        };
+        if !self.case.sequential || (half && golden.is_some()) {
+            stream::rank(store, &request, Par::Serial, &mut workspace, &mut ranking)
+                .map_err(refusal)?;
+            if let (true, Some(golden)) = (self.touches(), golden) {
+                let rows: Vec<u32> = golden.order.iter().map(|&row| row as u32).collect();
+                store.touch(&rows, self.question.now).expect("a touch");
+            }
+        } else {
+            stream::retrieve(store, &request, Par::Serial, &mut workspace, &mut ranking)
+                .map_err(refusal)?;
+        }
+        Ok(ranking)
+    }
+
+    fn oracle(&self, store: &Store, last_access: &[i64], listed: Option<&[u32]>) -> Ranking {
+        let columns = memorank::scoring::Columns::new(
+            store.dim(),
+            store.embeddings(),
+            store.inv_norms(),
+            last_access,
+            store.importance(),
+        );
+        let query = Query {
+            embedding: &self.question.embedding,
+            now: self.question.now,
+            k: usize::MAX,
+            candidates: listed.map_or(Candidates::All, Candidates::Rows),
+            ties: self.preset.ties,
+        };
+        oracle::rank(&[columns.expect("columns")], &query, &self.preset.scoring).expect("a ranking")
+    }
+}
+
+/// Why scoring refuses; nothing else may go wrong.
+fn refusal(error: StreamError) -> RankError {
+    match error {
+        StreamError::Rank(error) => error,
+        other => panic!("{other}"),
+    }
+}
