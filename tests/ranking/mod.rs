@@ -2,6 +2,8 @@
 //! and rankings as bits.
 #![allow(dead_code)]
 
+pub mod reference;
+
 use crate::common::best_kernel;
 use half::f16;
 use memorank::Par;
