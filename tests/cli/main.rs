@@ -1,10 +1,10 @@
 //! The `memorank` program, run as a user runs it. Names in comments like B45 are trials: faults met in
 //! systems of this kind.
 
-#[path = "../common/mod.rs"]
-mod common;
 #[path = "../import_common/mod.rs"]
 mod import_common;
+
+use import_common::common;
 
 mod archives;
 mod damage;
