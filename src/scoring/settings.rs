@@ -79,7 +79,7 @@ pub enum Normalization {
     },
     /// Cosine and recency as they are, importance divided.
     None {
-        /// At least [`f32::MIN_POSITIVE`] and finite; 10 for importances of 1 to 10.
+        /// Between [`f32::MIN_POSITIVE`] and [`f32::MAX`]; 10 for importances of 1 to 10.
         importance_divisor: f64,
     },
 }
@@ -117,7 +117,7 @@ impl Scoring {
             }
             Normalization::None {
                 importance_divisor: d,
-            } if !(f64::from(f32::MIN_POSITIVE)..f64::INFINITY).contains(&d) => {
+            } if !(f64::from(f32::MIN_POSITIVE)..=f64::from(f32::MAX)).contains(&d) => {
                 Err(ScoringError::ImportanceDivisor(d))
             }
             Normalization::MinMax { .. } | Normalization::None { .. } => Ok(()),
@@ -166,7 +166,7 @@ pub enum ScoringError {
     Decay(f64),
     /// The value of constant components lies outside [0, 1].
     Constant(f64),
-    /// The divisor of importance is not finite, or below [`f32::MIN_POSITIVE`].
+    /// The divisor of importance lies outside [[`f32::MIN_POSITIVE`], [`f32::MAX`]].
     ImportanceDivisor(f64),
 }
 
@@ -193,7 +193,7 @@ impl fmt::Display for ScoringError {
             ScoringError::ImportanceDivisor(value) => {
                 write!(
                     f,
-                    "the divisor of importance is {value}; it must be finite and above 0"
+                    "the divisor of importance is {value:e}; it must lie between 1.2e-38 and 3.4e38"
                 )
             }
         }
