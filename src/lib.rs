@@ -25,9 +25,9 @@
 //!
 //! ```
 //! use memorank::kernel::{Rows, inv_norms};
-//! use memorank::scoring::{Columns, Preset, Query, TICKS_PER_HOUR, rank};
+//! use memorank::scoring::{Columns, Preset, Query, MICROSECONDS_PER_HOUR, rank};
 //!
-//! let hour = TICKS_PER_HOUR.get() as i64; // times are i64 ticks: here microseconds
+//! let hour = MICROSECONDS_PER_HOUR.get() as i64; // times are i64 ticks: here microseconds
 //! let embeddings = [1.0, 0.0, 0.6, 0.8, 0.0, 1.0]; // three memories, two dimensions
 //! let (last_access, importance) = ([-10 * hour, 0, -100 * hour], [2.0, 8.0, 5.0]);
 //! let dim = 2.try_into()?;

@@ -6,7 +6,12 @@ use super::vectors::{elements, finite};
 use crate::kernel::Dtype;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, SeqAccess, Visitor};
 use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
+
+/// More is no file of queries: a device without an end, say.
+const LIMIT_BYTES: u64 = 1 << 30;
 
 /// The query vectors of a file: at least one, all of one length, all elements finite.
 ///
@@ -17,7 +22,8 @@ use std::path::Path;
 /// Numbers that are no exact f32 are rounded to the nearest (those in JSON by way of f64). A vector of
 /// zeros is given as it is.
 ///
-/// The file is read once, so it may be a pipe, and it is held in memory while its vectors are made.
+/// The file is read once, so it may be a pipe, and it is held in memory while its vectors are made: at
+/// most 1 GiB.
 ///
 /// # Errors
 /// A file that cannot be read or is neither of these; one without a vector, or with an empty one; vectors
@@ -38,11 +44,19 @@ use std::path::Path;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn read_vectors(path: &Path) -> Result<Vec<Vec<f32>>, ImportError> {
-    let content = std::fs::read(path).map_err(|source| ImportError::Io {
+    let failed = |source| ImportError::Io {
         path: path.to_owned(),
         remedy: "",
         source,
-    })?;
+    };
+    let mut content = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(LIMIT_BYTES + 1).read_to_end(&mut content))
+        .map_err(failed)?;
+    if content.len() as u64 > LIMIT_BYTES {
+        let told = "more than 1 GiB of query vectors";
+        return Err(failed(io::Error::new(io::ErrorKind::FileTooLarge, told)));
+    }
     let vectors = if content.starts_with(MAGIC) {
         from_npy(path, &content)?
     } else {

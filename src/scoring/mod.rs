@@ -52,5 +52,7 @@ pub use rank::{
     relevance_into,
 };
 pub use ranking::{AgeRange, Component, Hit, Range, Ranges, Ranking};
-pub use settings::{Normalization, Recency, Scoring, ScoringError, Since, TICKS_PER_HOUR, Weights};
+pub use settings::{
+    MICROSECONDS_PER_HOUR, Normalization, Recency, Scoring, ScoringError, Since, Weights,
+};
 pub use workspace::Workspace;

@@ -1,7 +1,7 @@
 //! The named settings: what the paper says, and what published code does.
 
 use super::query::Ties;
-use super::settings::{Normalization, Recency, Scoring, Since, TICKS_PER_HOUR, Weights};
+use super::settings::{MICROSECONDS_PER_HOUR, Normalization, Recency, Scoring, Since, Weights};
 
 /// A scoring with everything around it: how many, from which memories, in which order, touched or not.
 ///
@@ -74,7 +74,7 @@ impl Preset {
                 },
                 recency: Recency::Age {
                     decay: 0.995,
-                    ticks_per_unit: TICKS_PER_HOUR,
+                    ticks_per_unit: MICROSECONDS_PER_HOUR,
                     since: Since::Now,
                 },
                 normalization: Normalization::MinMax { constant: 0.5 },
@@ -122,7 +122,7 @@ impl Preset {
                 },
                 recency: Recency::Age {
                     decay: 0.99,
-                    ticks_per_unit: TICKS_PER_HOUR,
+                    ticks_per_unit: MICROSECONDS_PER_HOUR,
                     since: Since::NewestAccess,
                 },
                 normalization: Normalization::MinMax { constant: 0.5 },

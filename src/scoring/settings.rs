@@ -4,7 +4,7 @@ use std::fmt;
 use std::num::NonZeroU64;
 
 /// Microseconds in an hour: the paper's unit of decay, for times in microseconds.
-pub const TICKS_PER_HOUR: NonZeroU64 = NonZeroU64::new(3_600_000_000).unwrap();
+pub const MICROSECONDS_PER_HOUR: NonZeroU64 = NonZeroU64::new(3_600_000_000).unwrap();
 
 /// Weights, recency and normalisation. There is no default: the choice is visible in the caller's
 /// code. [`Preset`](super::Preset) has the named ones.
@@ -41,7 +41,7 @@ pub enum Recency {
     Age {
         /// In [0, 1]; 0.995 per hour in the paper.
         decay: f64,
-        /// How many ticks of the caller's clock are one unit of decay; [`TICKS_PER_HOUR`] for
+        /// How many ticks of the caller's clock are one unit of decay; [`MICROSECONDS_PER_HOUR`] for
         /// microseconds and hours.
         ticks_per_unit: NonZeroU64,
         /// The time that ages are measured from.

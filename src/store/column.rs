@@ -126,10 +126,21 @@ impl Columns {
     }
 }
 
+/// Opens a file for reading. A pipe or device in its place would make the reader wait, or never end.
+pub(super) fn open_regular(path: &Path) -> io::Result<File> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "not a regular file",
+        ));
+    }
+    File::open(path)
+}
+
 /// A column's file, at least as long as committed.
 pub(super) fn open(path: &Path, entry: &Entry) -> Result<File, Damage> {
     let failed = |e: io::Error| unreadable(path, &e);
-    let file = File::open(path).map_err(failed)?;
+    let file = open_regular(path).map_err(failed)?;
     let found = file.metadata().map_err(failed)?.len();
     if found < entry.bytes {
         let problem = Problem::Cut {

@@ -203,3 +203,20 @@ fn leftovers_are_no_part_of_a_store() {
         0
     );
 }
+
+#[test]
+fn a_pipe_or_an_endless_device_does_not_hold_up_the_reader() {
+    let stage = Stage::g();
+    for name in ["manifest", "text.bytes"] {
+        copy(&stage.path("G"), &stage.path("odd"));
+        let file = stage.path("odd").join(name);
+        fs::remove_file(&file).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&file).status();
+        assert!(made.unwrap().success());
+        let ran = run(["info", &stage.at("odd")]);
+        assert!(matches!(ran.code, Some(1 | 3)), "{name}: {ran:?}");
+        fs::remove_dir_all(stage.path("odd")).unwrap();
+    }
+    let err = run(["query", &stage.at("G"), "--vector", "/dev/zero"]).fails(1);
+    assert!(err.contains("1 GiB"), "{err}");
+}

@@ -4,7 +4,9 @@ use crate::archive::{Archives, lines, node_row, npy};
 use crate::case::{Case, Expected, Listed, Memories, Question, Scores};
 use crate::compare::Scored;
 use crate::json;
-use memorank::scoring::{Normalization, Preset, Recency, Scoring, Since, TICKS_PER_HOUR, Weights};
+use memorank::scoring::{
+    MICROSECONDS_PER_HOUR, Normalization, Preset, Recency, Scoring, Since, Weights,
+};
 use serde_json::Value;
 use std::num::NonZeroUsize;
 
@@ -61,7 +63,7 @@ fn preset(params: &Value) -> Preset {
             },
             recency: Recency::Age {
                 decay: number("decay_per_hour"),
-                ticks_per_unit: TICKS_PER_HOUR,
+                ticks_per_unit: MICROSECONDS_PER_HOUR,
                 since: Since::Now,
             },
             ..preset.scoring

@@ -40,7 +40,7 @@ use compare::Report;
 use import_common::{affected, common};
 use memorank::import::NoticeKind;
 use memorank::kernel::Dtype;
-use memorank::scoring::TICKS_PER_HOUR;
+use memorank::scoring::MICROSECONDS_PER_HOUR;
 use serde_json::Value;
 use source::{Imported, Source};
 
@@ -138,7 +138,7 @@ fn check_import(case: &Case, source: &Source, imported: &Imported, report: &mut 
 
 /// Steps are hours in a store.
 fn in_hours(case: &mut Case) {
-    let hour = TICKS_PER_HOUR.get() as i64;
+    let hour = MICROSECONDS_PER_HOUR.get() as i64;
     let scale = |times: &mut [i64]| times.iter_mut().for_each(|time| *time *= hour);
     scale(&mut case.memories.created);
     scale(&mut case.memories.last_access);

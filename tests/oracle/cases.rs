@@ -5,7 +5,7 @@ use crate::common::Random;
 use crate::ranking::*;
 use memorank::kernel::{Dtype, LENGTH_MIN};
 use memorank::scoring::{
-    Candidates, Normalization, Preset, Query, Recency, Scoring, Since, TICKS_PER_HOUR, Ties,
+    Candidates, MICROSECONDS_PER_HOUR, Normalization, Preset, Query, Recency, Scoring, Since, Ties,
     Weights,
 };
 use std::num::NonZeroU64;
@@ -105,8 +105,8 @@ fn scoring(random: &mut Random) -> Scoring {
     let decays = [0.0, 1.0, 0.995, 0.99, 0.5, 1e-300, 1.0 - f64::EPSILON / 2.0];
     let decay = pick(random, &decays);
     let ticks = [
-        TICKS_PER_HOUR.get(),
-        TICKS_PER_HOUR.get(),
+        MICROSECONDS_PER_HOUR.get(),
+        MICROSECONDS_PER_HOUR.get(),
         1,
         1 << 30,
         u64::MAX,

@@ -9,13 +9,13 @@ use half::f16;
 use memorank::Par;
 use memorank::kernel::{Dtype, Kernel, Rows, inv_norms};
 use memorank::scoring::{
-    Candidates, Columns, Component, Hit, Normalization, Preset, Query, RankError, Ranking, Recency,
-    Scoring, Since, TICKS_PER_HOUR, Weights, Workspace, rank_into, relevance_into,
+    Candidates, Columns, Component, Hit, MICROSECONDS_PER_HOUR, Normalization, Preset, Query,
+    RankError, Ranking, Recency, Scoring, Since, Weights, Workspace, rank_into, relevance_into,
 };
 use std::num::NonZeroUsize;
 use std::ops::Range;
 
-pub const HOUR: i64 = TICKS_PER_HOUR.get() as i64;
+pub const HOUR: i64 = MICROSECONDS_PER_HOUR.get() as i64;
 pub const MINUTE: i64 = HOUR / 60;
 
 /// The moment of asking in most tests.
@@ -187,7 +187,7 @@ pub fn recency_only(decay: f64, since: Since) -> Scoring {
     Scoring {
         recency: Recency::Age {
             decay,
-            ticks_per_unit: TICKS_PER_HOUR,
+            ticks_per_unit: MICROSECONDS_PER_HOUR,
             since,
         },
         ..weighted(0.0, 1.0, 0.0)
