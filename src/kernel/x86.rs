@@ -188,27 +188,13 @@ pub(super) fn scan_avx512<E: Element>(
 /// [`fold`] with AVX2.
 ///
 /// # Panics
-/// If `kernel` is another one.
-pub(super) fn plain_read_avx2(kernel: Kernel, bytes: &[u8]) -> u64 {
+/// If the machine has no AVX2.
+pub(super) fn plain_read_avx2(bytes: &[u8]) -> u64 {
     #[target_feature(enable = "avx2")]
     fn inner(bytes: &[u8]) -> u64 {
         fold(bytes)
     }
-    assert_eq!(kernel.isa(), Isa::Avx2);
-    // SAFETY: as in `scan_avx2`.
-    unsafe { inner(bytes) }
-}
-
-/// [`fold`] with AVX-512.
-///
-/// # Panics
-/// If `kernel` is another one.
-pub(super) fn plain_read_avx512(kernel: Kernel, bytes: &[u8]) -> u64 {
-    #[target_feature(enable = "avx512f")]
-    fn inner(bytes: &[u8]) -> u64 {
-        fold(bytes)
-    }
-    assert_eq!(kernel.isa(), Isa::Avx512);
-    // SAFETY: as in `scan_avx512`.
+    assert!(is_x86_feature_detected!("avx2"));
+    // SAFETY: AVX2 was detected just now.
     unsafe { inner(bytes) }
 }

@@ -57,6 +57,12 @@ impl Slope {
 }
 
 impl Bound {
+    /// At least the total of a candidate with these values, accessed whenever. NaN for NaN.
+    #[inline(always)]
+    pub(super) fn of_any_age(&self, relevance: f32, importance: f32) -> f64 {
+        self.relevance.at(relevance) + self.importance.at(importance) + (self.recency + self.margin)
+    }
+
     /// At least the total of a candidate with these values.
     #[inline(always)]
     pub(super) fn of(&self, relevance: f32, importance: f32, age: impl FnOnce() -> u64) -> f64 {

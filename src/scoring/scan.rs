@@ -6,8 +6,9 @@ use super::relevance::{Extent, Relevance};
 use super::score::{Raw, Scorer};
 use super::settings::Scoring;
 use super::slots::{BLOCK, Run, Slots};
-use super::top::Entry;
+use super::top::{Entry, Top};
 use super::workspace::{Part, Workspace};
+use crate::kernel::Picks;
 use crate::parallel::Par;
 
 /// The first pass, done: the relevance of every candidate for every query lies in scratch, the ranges
@@ -150,16 +151,18 @@ impl<'w, 's, S: Relevance> Scan<'w, 's, S> {
     ) {
         let top = &mut part.top;
         top.start(query.k);
-        let mut position = part.before as u32;
+        let mut before = part.before;
         let start = i * self.size;
         self.runs(start..(start + self.size).min(self.slots.len()), |run| {
             let signals = self.slots.segments[run.segment].signals();
             let relevance = self.relevance(index, run.slot, run.len());
-            run.for_each_row(|i, row| {
+            let mut missing = 0;
+            let mut take = |top: &mut Top, i: usize, row: usize| {
                 if relevance[i].is_nan() {
+                    missing += 1;
                     return;
                 }
-                position += 1;
+                let position = (before + i - missing + 1) as u32;
                 let raw = Raw {
                     relevance: relevance[i],
                     last_access: signals.last_access[row],
@@ -179,7 +182,17 @@ impl<'w, 's, S: Relevance> Scan<'w, 's, S> {
                         raw,
                     });
                 }
-            });
+            };
+            match &run.picks {
+                Picks::List { .. } => run.for_each_row(|i, row| take(top, i, row)),
+                Picks::Range(rows) => {
+                    let importance = &signals.importance[rows.clone()];
+                    scorer.for_each_within_reach(relevance, importance, top.floor(), |i| {
+                        take(top, i, rows.start + i);
+                    });
+                }
+            }
+            before += run.len() - missing;
         });
     }
 

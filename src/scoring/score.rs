@@ -6,6 +6,7 @@ use super::ranking::{AgeRange, Component, Hit, Range, Ranges};
 use super::recency::{AgeScale, Decay};
 use super::relevance::Extent;
 use super::settings::{Normalization, Recency, Scoring, Since, Weights};
+use super::slots::BLOCK;
 
 /// A scoring whose ranges are known.
 pub(super) struct Scorer {
@@ -231,6 +232,31 @@ impl Scorer {
 
     pub(super) fn ranges(&self) -> Ranges {
         self.ranges
+    }
+
+    /// Calls `f(i)`, in order, for every candidate of a block that could reach `floor` with the best
+    /// recency there is, and for every one without a vector.
+    #[inline(always)]
+    pub(super) fn for_each_within_reach(
+        &self,
+        relevance: &[f32],
+        importance: &[f32],
+        floor: f64,
+        mut f: impl FnMut(usize),
+    ) {
+        // Marked first and visited then: the marking becomes vector code.
+        let mut marks = [false; BLOCK];
+        for ((mark, &relevance), &importance) in marks.iter_mut().zip(relevance).zip(importance) {
+            let at_most = self.bound.of_any_age(relevance, importance);
+            *mark = at_most >= floor || at_most.is_nan();
+        }
+        for (i, _) in marks[..relevance.len()]
+            .iter()
+            .enumerate()
+            .filter(|(_, mark)| **mark)
+        {
+            f(i);
+        }
     }
 
     /// The total of a candidate, or `None` if it lies below `floor`.
