@@ -121,7 +121,8 @@ pub enum RankError {
         /// The value found.
         value: f32,
     },
-    /// The cosine is infinite or NaN: the row holds such an element, or its inverse norm is not its own.
+    /// The cosine is infinite or NaN: the row holds such an element, or its inverse norm is not its own. Or
+    /// a relevance given for the row is infinite.
     Cosine {
         /// The row.
         row: usize,
@@ -177,7 +178,7 @@ impl fmt::Display for RankError {
             }
             RankError::Cosine { row } => write!(
                 f,
-                "row {row}: the cosine is not finite; an element is not, or the inverse norm is wrong"
+                "row {row}: the relevance is not finite; an element is not, or the inverse norm is wrong"
             ),
             RankError::Importance { row, value } => {
                 write!(f, "row {row}: the importance is {value}; it must be finite")

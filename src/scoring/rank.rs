@@ -211,7 +211,7 @@ pub struct BatchError {
 
 impl fmt::Display for BatchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "query {}: {}", self.index, self.error)
+        write!(f, "number {} of the batch: {}", self.index, self.error)
     }
 }
 
