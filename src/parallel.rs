@@ -1,4 +1,4 @@
-//! Serial or on rayon's pool: the one module that names rayon.
+//! Serial or on rayon's pool: the library's one module that names rayon.
 
 /// Where a ranking runs. The results are the same, bit for bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

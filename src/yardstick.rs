@@ -5,7 +5,7 @@ use crate::kernel::{Kernel, Rows, plain_read};
 use crate::scoring::Columns;
 use bytemuck::cast_slice;
 
-/// Reads every byte once, in order, with the fastest loop there is for the instruction set, and folds them
+/// Reads every byte once, in order, with the fastest loop found for the instruction set, and folds them
 /// into one word.
 pub fn read_bytes(bytes: &[u8], kernel: Kernel) -> u64 {
     plain_read(kernel, bytes)

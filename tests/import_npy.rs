@@ -430,6 +430,7 @@ fn one_line_per_row() {
     assert_eq!(folder.npy(&Options::default()).unwrap().memories, 2);
 }
 
+// B24, B27, B96
 #[test]
 fn times_say_their_zone_or_their_unit() {
     let created = |time: &str, unit| {

@@ -4,7 +4,9 @@ mod common;
 
 use common::{DIMS, Random, kernels};
 use half::f16;
-use memorank::kernel::{Isa, IsaError, Kernel, Picks, Queries, QueryError, Rows, inv_norms};
+use memorank::kernel::{
+    Isa, IsaError, Kernel, Picks, Queries, QueryError, Rows, inv_norms, to_f16,
+};
 use std::num::NonZeroUsize;
 
 fn dim(n: usize) -> NonZeroUsize {
@@ -252,14 +254,22 @@ fn f32_rounds_to_f16_to_nearest_even() {
         (1.0 + 3.0 * 2.0f32.powi(-11), 0x3c02),
         (65519.9, 0x7bff),
     ] {
-        assert_eq!(f16::from_f32(x).to_bits(), expected, "{x}");
-    }
-    for bits in 0..=u16::MAX {
-        let x = f16::from_bits(bits);
-        if !x.is_nan() {
-            assert_eq!(f16::from_f32(x.to_f32()).to_bits(), bits);
+        // Whole registers and rests.
+        for n in [1, 7, 8, 9, 17] {
+            let mut stored = vec![f16::ZERO; n];
+            to_f16(dim(n), &vec![x; n], &mut stored).unwrap();
+            assert!(stored.iter().all(|y| y.to_bits() == expected), "{x} x {n}");
         }
     }
+    let finite: Vec<f16> = (0..=u16::MAX)
+        .map(f16::from_bits)
+        .filter(|x| x.is_finite())
+        .collect();
+    let wide: Vec<f32> = finite.iter().map(|x| x.to_f32()).collect();
+    let mut stored = vec![f16::ONE; finite.len()];
+    to_f16(dim(1), &wide, &mut stored).unwrap();
+    let bits = |values: &[f16]| values.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+    assert_eq!(bits(&stored), bits(&finite));
 }
 
 // B69

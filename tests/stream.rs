@@ -139,6 +139,7 @@ fn a_read_only_store_gives_the_ranking_and_says_that_it_did_not_touch() {
     let (_dir, path) = g();
     let before = bytes_of(&path);
     let mut store = Store::open_read_only(&path).unwrap();
+    assert!(store.is_read_only());
     let preset = Preset::paper();
     let expected = ranked(&store, &ask(&preset, T, &[])).unwrap();
     let (ranking, done) = retrieved(&mut store, &ask(&preset, T, &[]));

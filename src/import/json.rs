@@ -6,11 +6,13 @@
 use super::error::{ImportError, Place};
 use super::report::shortened;
 use super::timestamp::{TimestampError, parse_reverie_us};
+use crate::store::open_regular;
 use serde::de::{DeserializeOwned, Deserializer, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::HashSet;
 use std::fmt;
+use std::io::Read;
 use std::marker::PhantomData;
 use std::path::Path;
 
@@ -51,13 +53,22 @@ impl<'de, V: Deserialize<'de>> Deserialize<'de> for Pairs<V> {
     }
 }
 
+/// The bytes of a file that is held in memory whole.
+pub(super) fn read_whole(path: &Path) -> Result<Vec<u8>, ImportError> {
+    let mut bytes = Vec::new();
+    open_regular(path)
+        .and_then(|mut file| file.read_to_end(&mut bytes))
+        .map_err(|source| ImportError::Io {
+            path: path.to_owned(),
+            remedy: "",
+            source,
+        })?;
+    Ok(bytes)
+}
+
 /// The contents of a JSON file.
 pub(super) fn read_file<T: DeserializeOwned>(path: &Path) -> Result<T, ImportError> {
-    let bytes = std::fs::read(path).map_err(|source| ImportError::Io {
-        path: path.to_owned(),
-        remedy: "",
-        source,
-    })?;
+    let bytes = read_whole(path)?;
     serde_json::from_slice(&bytes).map_err(|source| ImportError::Json {
         path: path.to_owned(),
         source,

@@ -1,6 +1,7 @@
 //! Vectors: the file of embeddings of a JSON archive, and what a vector must be to be stored.
 
 use super::error::{ImportError, Place, VectorProblem};
+use super::json::read_whole;
 use crate::kernel::{Dtype, RowError, Rows, f16, inv_norms, to_f16};
 use half::slice::HalfFloatSliceExt;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
@@ -101,11 +102,7 @@ impl Embeddings {
         column: Dtype,
         owner: impl Fn(&str) -> Option<String>,
     ) -> Result<Embeddings, ImportError> {
-        let bytes = std::fs::read(path).map_err(|source| ImportError::Io {
-            path: path.to_owned(),
-            remedy: "",
-            source,
-        })?;
+        let bytes = read_whole(path)?;
         let place = |key: &str| {
             let entry = format!("embedding of {:?}", super::report::shortened(key));
             Place {

@@ -45,12 +45,6 @@ mod scalar;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-/// The error bound of a cosine at its largest, `S = 1`, with the small terms (the module docs derive it).
-pub fn cosine_error_bound(dim: std::num::NonZeroUsize) -> f64 {
-    let (dim, groups) = (dim.get() as f64, dim.get().div_ceil(lanes::LANES) as f64);
-    (groups + 7.0) * f64::powi(2.0, -24) + 3.0 * dim * f64::powi(2.0, -53)
-}
-
 pub use dispatch::{Kernel, Picks};
 pub use half::f16;
 pub use isa::{Isa, IsaError};
@@ -59,3 +53,9 @@ pub use norm::{LENGTH_MAX, LENGTH_MIN, RowError, RowProblem, inv_norms};
 pub(crate) use plain_read::plain_read;
 pub use queries::{Queries, QueryError};
 pub use rows::{Dtype, Rows};
+
+/// The error bound of a cosine at its largest, `S = 1`, with the small terms (the module docs derive it).
+pub fn cosine_error_bound(dim: std::num::NonZeroUsize) -> f64 {
+    let (dim, groups) = (dim.get() as f64, dim.get().div_ceil(lanes::LANES) as f64);
+    (groups + 7.0) * f64::powi(2.0, -24) + 3.0 * dim * f64::powi(2.0, -53)
+}

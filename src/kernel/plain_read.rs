@@ -3,12 +3,11 @@
 use super::dispatch::Kernel;
 use super::isa::Isa;
 
-/// Reads every byte once, in order, with the fastest loop there is for the instruction set, and folds them
+/// Reads every byte once, in order, with the fastest loop found for the instruction set, and folds them
 /// into one word. What a ranking takes longer than this on the same bytes, it spends on arithmetic.
 pub(crate) fn plain_read(kernel: Kernel, bytes: &[u8]) -> u64 {
     match kernel.isa() {
-        // Not with the loads of AVX-512: on the machine it was measured on (Zen 4, 768 MB, one thread)
-        // they read at 0.9 of the speed.
+        // Not with the loads of AVX-512: on Zen 4 they read slower from memory.
         #[cfg(target_arch = "x86_64")]
         Isa::Avx2 | Isa::Avx512 => super::x86::plain_read_avx2(bytes),
         #[cfg(not(target_arch = "x86_64"))]

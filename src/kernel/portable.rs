@@ -2,11 +2,10 @@
 //!
 //! `wide`'s `mul_add` is fused only where the crate was compiled for a target with the instruction; it is
 //! used on x86-64 compiled with AVX and FMA, where it was tested. Elsewhere the one rounding of the
-//! contract is rebuilt in f64: the product of
-//! two f32 is exact there, the sum is rounded to ODD instead of to even, and the final rounding to
-//! f32 is then the only one that shows (f64 has more than two bits beyond f32's 24; see S. Boldo and
-//! G. Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to
-//! odd", IEEE Transactions on Computers 57(4), 2008).
+//! contract is rebuilt in f64: the product of two f32 is exact there, the sum is rounded to ODD instead of
+//! to even, and the final rounding to f32 is then the only one that shows (f64 has more than two bits
+//! beyond f32's 24; see S. Boldo and G. Melquiond, "Emulation of FMA and correctly rounded sums: proved
+//! algorithms using rounding to odd", IEEE Transactions on Computers 57(4), 2008).
 
 use super::lanes::{LANES, Lanes};
 use half::f16;

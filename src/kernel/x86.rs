@@ -1,7 +1,7 @@
 //! The kernels for AVX2 (with FMA and F16C) and AVX-512, in `core::arch`.
 //!
-//! The trait's functions are `inline(always)` and end up inside the two `target_feature` functions
-//! at the bottom, which are the only way in. Nothing here reads memory but through array references.
+//! The trait's functions are `inline(always)` and end up inside the `target_feature` functions of
+//! the two scans at the bottom, which are the only way in. Nothing here reads memory but through array references.
 
 #![allow(unsafe_code)]
 

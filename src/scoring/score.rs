@@ -66,7 +66,13 @@ impl Scale {
             Scale::MinMax { min, span } => (Slope::new(min, weight / span, weight), weight),
             Scale::Divided(divisor) => {
                 let most = weight * (range.max.abs().max(range.min.abs()) / divisor);
-                (Slope::new(0.0, weight / divisor, most), most)
+                // At the edge of f64 the line could round to an infinity that the total does not reach.
+                let slope = if most < f64::MAX / 2.0 {
+                    weight / divisor
+                } else {
+                    f64::INFINITY
+                };
+                (Slope::new(0.0, slope, most), most)
             }
         }
     }

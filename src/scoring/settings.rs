@@ -126,6 +126,13 @@ impl Scoring {
 
     /// The same scoring for a clock with so many ticks per unit of decay: the presets' decays are per hour
     /// of a clock in microseconds. Recency by position has no clock.
+    ///
+    /// ```
+    /// use memorank::scoring::Preset;
+    /// // A clock in seconds.
+    /// let scoring = Preset::paper().scoring.with_ticks_per_unit(3_600.try_into()?);
+    /// # Ok::<(), std::num::TryFromIntError>(())
+    /// ```
     pub fn with_ticks_per_unit(mut self, ticks: NonZeroU64) -> Scoring {
         if let Recency::Age { ticks_per_unit, .. } = &mut self.recency {
             *ticks_per_unit = ticks;

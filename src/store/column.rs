@@ -127,7 +127,7 @@ impl Columns {
 }
 
 /// Opens a file for reading. A pipe or device in its place would make the reader wait, or never end.
-pub(super) fn open_regular(path: &Path) -> io::Result<File> {
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     if !std::fs::metadata(path)?.is_file() {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,

@@ -1,7 +1,7 @@
 //! The manifest: read with every field distrusted, written so that the old or the new one is there
 //! whole after any crash.
 
-use super::column;
+use super::column::open_regular;
 use super::error::{OpenError, WriteError};
 use super::format::{BLOCK_BYTES, Column, MANIFEST, MAX_DIM, MAX_KINDS, MAX_ROWS, VERSION};
 use super::header::{HEADER_MAX, Header, parse_sum};
@@ -96,7 +96,7 @@ impl Manifest {
             (_, Ok(at)) if !at.is_dir() => OpenError::NotADirectory { path: dir.into() },
             _ => OpenError::io("opening", &path)(source),
         };
-        let mut file = column::open_regular(&path).map_err(failed)?;
+        let mut file = open_regular(&path).map_err(failed)?;
         let len = (file.metadata())
             .map_err(OpenError::io("examining", &path))?
             .len();

@@ -219,4 +219,20 @@ fn a_pipe_or_an_endless_device_does_not_hold_up_the_reader() {
     }
     let err = run(["query", &stage.at("G"), "--vector", "/dev/zero"]).fails(1);
     assert!(err.contains("1 GiB"), "{err}");
+
+    // What importers read is a file, or an error.
+    let folder = stage.path("archive");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("nodes.json"), "{}").unwrap();
+    symlink("/dev/zero", folder.join("embeddings.json")).unwrap();
+    symlink("/dev/zero", stage.path("x.npy")).unwrap();
+    fs::write(stage.path("x.jsonl"), "").unwrap();
+    for args in [
+        ["import", "reverie", &stage.at("archive"), &stage.at("new")],
+        ["import", "genagents", "/dev", &stage.at("new")],
+        ["import", "npy", &stage.at("x.npy"), &stage.at("new")],
+    ] {
+        run(args).fails(1);
+        assert!(!stage.path("new").exists());
+    }
 }

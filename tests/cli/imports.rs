@@ -31,6 +31,7 @@ fn an_existing_path_is_left_untouched() {
     assert_eq!(fs::read(stage.path("file")).unwrap(), b"text");
 }
 
+// B33, B96
 #[test]
 fn a_failing_import_leaves_nothing() {
     let stage = Stage::new();

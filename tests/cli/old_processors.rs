@@ -12,7 +12,7 @@ fn emulator() -> Option<(u32, u32)> {
             std::env::var_os("MEMORANK_REQUIRE_QEMU").is_none(),
             "MEMORANK_REQUIRE_QEMU is set, and qemu-x86_64 is not installed"
         );
-        println!("skipped: qemu-x86_64 is not installed");
+        crate::common::say("skipped: qemu-x86_64 is not installed");
         return None;
     };
     // qemu-x86_64 version 7.2.22 (...)

@@ -142,7 +142,7 @@ fn on_a_terminal(environment: &[(&str, &str)], args: &[&str]) -> Option<String> 
         .env("TERM", "xterm");
     script.envs(environment.iter().copied());
     let Ok(output) = script.output() else {
-        println!("skipped: script is not installed");
+        crate::common::say("skipped: script is not installed");
         return None;
     };
     assert!(output.status.success(), "{output:?}");

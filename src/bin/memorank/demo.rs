@@ -75,7 +75,7 @@ struct Verdict {
     agrees: bool,
     /// Between our cosines and the oracle's, over all memories.
     largest_cosine_difference: f64,
-    /// `(ceil(dim / 16) + 7) * 2^-24`, the kernel's error bound at its largest.
+    /// `kernel::cosine_error_bound` of the dimension.
     cosine_bound: f64,
     /// Whether the oracle, given our cosines, ranks the same memories in the same order.
     same_order: bool,

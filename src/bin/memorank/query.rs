@@ -6,7 +6,7 @@ use crate::show;
 use memorank::Par;
 use memorank::import::{self, timestamp};
 use memorank::kernel::{Isa, Kernel};
-use memorank::scoring::{Component, Preset, Ranges, Ranking, Recency, Touch, Workspace};
+use memorank::scoring::{Component, Preset, Ranges, Ranking, Touch, Workspace};
 use memorank::store::Store;
 use memorank::stream::{self, Ask};
 use serde::Serialize;
@@ -211,10 +211,8 @@ impl Args {
         weights.relevance = self.relevance.unwrap_or(weights.relevance);
         weights.recency = self.recency.unwrap_or(weights.recency);
         weights.importance = self.importance.unwrap_or(weights.importance);
-        if let Some(given) = self.decay {
-            match &mut preset.scoring.recency {
-                Recency::Age { decay, .. } | Recency::Position { decay } => *decay = given,
-            }
+        if let Some(decay) = self.decay {
+            preset.scoring = preset.scoring.with_decay(decay);
         }
         preset.k = self.k.unwrap_or(preset.k);
         // Whatever the preset does: a query from the command line touches if it is told to.

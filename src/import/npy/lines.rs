@@ -2,6 +2,7 @@
 //! object and learns keys and ids, so that evidence may name any line.
 
 use crate::import::{ImportError, Place};
+use crate::store::open_regular;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
@@ -23,7 +24,7 @@ pub(super) struct Lines {
 
 impl Lines {
     pub(super) fn open(path: &Path) -> Result<Lines, ImportError> {
-        let file = File::open(path).map_err(|source| ImportError::Io {
+        let file = open_regular(path).map_err(|source| ImportError::Io {
             path: path.to_owned(),
             remedy: "a .npy file is imported together with a .jsonl file of its memories",
             source,

@@ -4,6 +4,7 @@ use super::header::{Element, Header, HeaderError, Shapes};
 use crate::import::vectors::narrow;
 use crate::import::{ImportError, Place, VectorProblem};
 use crate::kernel::{Dtype, f16};
+use crate::store::open_regular;
 use half::slice::HalfFloatSliceExt;
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -26,7 +27,7 @@ pub(in crate::import) struct Matrix<R> {
 impl Matrix<BufReader<File>> {
     /// Opens a file of two dimensions.
     pub(super) fn open(path: &Path) -> Result<Self, ImportError> {
-        let file = File::open(path).map_err(|source| ImportError::Io {
+        let file = open_regular(path).map_err(|source| ImportError::Io {
             path: path.to_owned(),
             remedy: "",
             source,

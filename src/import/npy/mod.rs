@@ -48,8 +48,9 @@ use std::path::Path;
 ///
 /// null is the same as absent. Beside a `key`, `id` must be a number; if it is not the position, it stays in
 /// the payload, as the first field of an object like the one of unknown fields. (Only the bytes of
-/// `payload_hex` have no room for it: it is reported, as every renumbered id is.) A time is RFC 3339 text with a zone, or a number if [`Options::time_unit`]
-/// declares its unit. A row of zeros is stored without a vector, and reported.
+/// `payload_hex` have no room for it: it is reported, as every renumbered id is.) A time is RFC 3339 text
+/// with a zone, or a number if [`Options::time_unit`] declares its unit. A row of zeros is stored without
+/// a vector, and reported.
 ///
 /// `progress` is first called after the `.jsonl` file was read for its keys; see
 /// [progress](crate::import#progress).
