@@ -5,10 +5,9 @@
 //! all of them.
 //!
 //! Tried and lost: several rows per turn, to overlap the one chain of additions that the contract
-//! allows per row and lane. Beyond the caches, at 384 f16 and a million rows, 2 and 4 rows per turn
-//! scanned at 0.92 to 0.94 of the plain read where one row scans at 0.94 to 1.0: rows side by side are
-//! several streams, and the prefetchers follow one better. Within the caches 4 rows take 0.75 of the time.
-//! (`cargo bench --bench kernels`, one thread, AVX-512, Zen 4.)
+//! allows per row and lane. Within the caches 4 rows took 0.75 of the time (`cargo bench --bench kernels`,
+//! 1,000 x 384 f16), but beyond them one row was as fast or faster: rows side by side are several streams,
+//! and the prefetchers follow one better.
 
 #![allow(
     clippy::needless_range_loop,
@@ -72,8 +71,8 @@ impl Element for f16 {
 }
 
 /// How far ahead of the element being read the memory is asked for, in bytes, into the second-level
-/// cache. At 384 f16 and a million rows on one thread this took the scan from 0.75 of the plain read to
-/// 0.97; 1 to 4 KiB ahead gained nothing, nor did the first-level cache, at any distance.
+/// cache. 1 to 4 KiB ahead gained nothing over asking for none, nor did the first-level cache at any
+/// distance (`cargo bench --bench kernels`, 200,000 x 384 f16, one query).
 const PREFETCH_BYTES: usize = 8192;
 
 /// `out[q * stride + i] = dot(picked row i, query q)`.
