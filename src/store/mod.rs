@@ -76,6 +76,7 @@ pub(crate) use temporary::Temporary;
 pub use verify::{VerifyReport, verify};
 
 use crate::kernel::{Dtype, Rows};
+#[cfg(feature = "import")]
 pub(crate) use column::open_regular;
 use column::{Columns, Hold};
 use format::{Column, NO_EXPIRY};
