@@ -12,7 +12,7 @@ pub enum Isa {
     Portable,
     /// AVX2 with FMA and F16C.
     Avx2,
-    /// AVX-512F.
+    /// AVX-512 (F and VL), beside all of AVX2.
     Avx512,
 }
 
@@ -31,7 +31,11 @@ impl Isa {
                     && is_x86_feature_detected!("f16c")
             }
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => is_x86_feature_detected!("avx512f"),
+            Isa::Avx512 => {
+                Isa::Avx2.is_available()
+                    && is_x86_feature_detected!("avx512f")
+                    && is_x86_feature_detected!("avx512vl")
+            }
             #[cfg(not(target_arch = "x86_64"))]
             Isa::Avx2 | Isa::Avx512 => false,
         }

@@ -7,7 +7,7 @@
 //! beyond f32's 24; see S. Boldo and G. Melquiond, "Emulation of FMA and correctly rounded sums: proved
 //! algorithms using rounding to odd", IEEE Transactions on Computers 57(4), 2008).
 
-use super::lanes::{LANES, Lanes};
+use super::lanes::{LANES, Lanes, Tiles};
 use half::f16;
 use half::slice::HalfFloatSliceExt;
 use wide::{f32x8, f64x4, i64x4};
@@ -17,7 +17,7 @@ use wide::{f32x8, f64x4, i64x4};
 pub(super) struct Portable([f32x8; 2]);
 
 impl Lanes for Portable {
-    const QUERIES: usize = 4;
+    const TILES: Tiles = Tiles::Single;
 
     #[inline(always)]
     fn zero() -> Portable {
@@ -56,9 +56,6 @@ impl Lanes for Portable {
         }
         lanes[0]
     }
-
-    #[inline(always)]
-    fn prefetch(_: *const u8) {}
 }
 
 /// `a * b + c` with one rounding in each lane.

@@ -84,12 +84,14 @@ impl<'w, 's, S: Relevance> Scan<'w, 's, S> {
 
     /// Calls `f(query, row, relevance)` for every candidate and query.
     pub(super) fn for_each_relevance(&self, mut f: impl FnMut(usize, usize, f32)) {
-        self.runs(0..self.slots.len(), |run| {
-            for query in 0..self.queries {
-                let relevance = self.relevance(query, run.slot, run.len());
-                run.for_each_row(|i, row| f(query, run.base + row, relevance[i]));
-            }
-        });
+        for part in 0..self.workspace.parts.len() {
+            self.runs(part, |run| {
+                for query in 0..self.queries {
+                    let relevance = self.relevance(query, run.slot, run.len());
+                    run.for_each_row(|i, row| f(query, run.base + row, relevance[i]));
+                }
+            });
+        }
     }
 
     /// The second pass: ranks the batch's query number `index`, which is `query`.
@@ -152,8 +154,7 @@ impl<'w, 's, S: Relevance> Scan<'w, 's, S> {
         let top = &mut part.top;
         top.start(query.k);
         let mut before = part.before;
-        let start = i * self.size;
-        self.runs(start..(start + self.size).min(self.slots.len()), |run| {
+        self.runs(i, |run| {
             let signals = self.slots.segments[run.segment].signals();
             let relevance = self.relevance(index, run.slot, run.len());
             let mut missing = 0;
@@ -187,9 +188,13 @@ impl<'w, 's, S: Relevance> Scan<'w, 's, S> {
                 Picks::List { .. } => run.for_each_row(|i, row| take(top, i, row)),
                 Picks::Range(rows) => {
                     let importance = &signals.importance[rows.clone()];
-                    scorer.for_each_within_reach(relevance, importance, top.floor(), |i| {
-                        take(top, i, rows.start + i);
-                    });
+                    let blocks = relevance.chunks(BLOCK).zip(importance.chunks(BLOCK));
+                    for (block, (relevance, importance)) in blocks.enumerate() {
+                        let start = block * BLOCK;
+                        scorer.for_each_within_reach(relevance, importance, top.floor(), |i| {
+                            take(top, start + i, rows.start + start + i);
+                        });
+                    }
                 }
             }
             before += run.len() - missing;
@@ -201,8 +206,11 @@ impl<'w, 's, S: Relevance> Scan<'w, 's, S> {
         &self.workspace.relevance[slot * self.queries + query * len..][..len]
     }
 
-    fn runs(&self, slots: std::ops::Range<usize>, mut f: impl FnMut(&Run<'_>)) {
-        let done = self.slots.runs(slots, |run| {
+    /// Calls `f` with every run of a part: the runs of the first pass.
+    fn runs(&self, part: usize, mut f: impl FnMut(&Run<'_>)) {
+        let start = part * self.size;
+        let end = (start + self.size).min(self.slots.len());
+        let done = self.slots.runs(start..end, |run| {
             f(run);
             Ok::<(), std::convert::Infallible>(())
         });

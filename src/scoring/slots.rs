@@ -1,18 +1,25 @@
 //! The candidates of a query, in order, as runs of rows of one segment.
 //!
 //! A slot is a place in scratch: one per row for [`Candidates::All`] and [`Candidates::Mask`], one per
-//! listed row for [`Candidates::Rows`]. Slots are walked in blocks of a fixed size that end at
-//! multiples of it, at segment ends and at the end of a thread's part; what is computed does not
-//! depend on where blocks end. A block of 384 f16 stays in a second-level cache; with 256
-//! slots the streams of the other columns start over too often (`cargo bench --bench ranking`).
+//! listed row for [`Candidates::Rows`]. Parts are whole blocks of slots; a part is walked in runs that
+//! end at multiples of the longest run, at segment ends and at the end of the part. What is computed
+//! does not depend on where parts and runs end. The kernel reads a run in several streams, and short
+//! ones start over too often: against a plain read, a ranking of 500,000 x 384 f16 reached 0.73 with runs
+//! of 1,024 rows, 0.75 with 4,096, 0.78 with 16,384 and no more with 32,768.
 
 use super::query::{Candidates, RankError};
 use super::{Columns, Components};
 use crate::kernel::Picks;
 use std::ops::Range;
 
-/// Slots per block.
+/// Slots per block, the least that a part is made of.
 pub(super) const BLOCK: usize = 512;
+
+/// Slots of the longest run.
+const RUN: usize = 32 * BLOCK;
+
+/// Slots of the longest run under a mask, whose set rows are listed on the stack.
+const MASKED_RUN: usize = 8 * BLOCK;
 
 /// Candidates that lie in one segment.
 pub(super) struct Run<'a> {
@@ -113,19 +120,19 @@ impl<'a, S: Segment> Slots<'a, S> {
         mut f: impl FnMut(&Run<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         match self.candidates {
-            Candidates::All => self.row_blocks(slots, |segment, base, block| {
-                let picks = Picks::Range(block.start - base..block.end - base);
+            Candidates::All => self.row_runs(slots, RUN, |segment, base, rows| {
+                let picks = Picks::Range(rows.start - base..rows.end - base);
                 f(&Run {
                     segment,
                     base,
                     picks,
-                    slot: block.start,
+                    slot: rows.start,
                 })
             }),
             Candidates::Mask(words) => {
-                let mut list = [0; BLOCK];
-                self.row_blocks(slots, |segment, base, block| {
-                    let picked = set_rows(words, &block, &mut list);
+                let mut list = [0; MASKED_RUN];
+                self.row_runs(slots, MASKED_RUN, |segment, base, rows| {
+                    let picked = set_rows(words, &rows, &mut list);
                     if picked.is_empty() {
                         return Ok(());
                     }
@@ -136,14 +143,14 @@ impl<'a, S: Segment> Slots<'a, S> {
                             rows: picked,
                             base: base as u32,
                         },
-                        slot: block.start,
+                        slot: rows.start,
                     })
                 })
             }
             Candidates::Rows(list) => {
                 let mut slot = slots.start;
                 while slot < slots.end {
-                    let end = block_end(slot, slots.end);
+                    let end = run_end(slot, RUN, slots.end);
                     let (segment, base) = self.segment_of(list[slot] as usize);
                     let last = base + self.segments[segment].rows();
                     let same = list[slot..end]
@@ -167,10 +174,11 @@ impl<'a, S: Segment> Slots<'a, S> {
         }
     }
 
-    /// Calls `f(segment, first row of the segment, rows of the block)` for every block of rows.
-    fn row_blocks<E>(
+    /// Calls `f(segment, first row of the segment, rows)` for every run of rows.
+    fn row_runs<E>(
         &self,
         rows: Range<usize>,
+        longest: usize,
         mut f: impl FnMut(usize, usize, Range<usize>) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut base = 0;
@@ -178,7 +186,7 @@ impl<'a, S: Segment> Slots<'a, S> {
             let end = (base + segment.rows()).min(rows.end);
             let mut row = base.max(rows.start);
             while row < end {
-                let stop = block_end(row, end);
+                let stop = run_end(row, longest, end);
                 f(index, base, row..stop)?;
                 row = stop;
             }
@@ -200,19 +208,19 @@ impl<'a, S: Segment> Slots<'a, S> {
     }
 }
 
-fn block_end(slot: usize, end: usize) -> usize {
-    ((slot / BLOCK + 1) * BLOCK).min(end)
+fn run_end(slot: usize, longest: usize, end: usize) -> usize {
+    ((slot / longest + 1) * longest).min(end)
 }
 
-/// The set rows of a block, ascending.
-fn set_rows<'b>(words: &[u64], block: &Range<usize>, list: &'b mut [u32; BLOCK]) -> &'b [u32] {
+/// The set rows among `rows`, ascending.
+fn set_rows<'b>(words: &[u64], rows: &Range<usize>, list: &'b mut [u32; MASKED_RUN]) -> &'b [u32] {
     let mut n = 0;
-    let first = block.start / 64;
-    for (index, &word) in words[first..block.end.div_ceil(64)].iter().enumerate() {
+    let first = rows.start / 64;
+    for (index, &word) in words[first..rows.end.div_ceil(64)].iter().enumerate() {
         let mut word = word;
         while word != 0 {
             let row = (first + index) * 64 + word.trailing_zeros() as usize;
-            if block.contains(&row) {
+            if rows.contains(&row) {
                 list[n] = row as u32;
                 n += 1;
             }
