@@ -383,3 +383,63 @@ fn the_first_agent_that_fails_is_named() {
         }
     });
 }
+
+#[test]
+fn a_batch_beyond_the_scratch_limit_is_cut_and_keeps_its_bits() {
+    let n = 700;
+    let memories = mixed(Dtype::F16, 17, n, 5);
+    let columns = [memories.part(0..300), memories.part(300..n)];
+    let mut random = Random(6);
+    let vectors: Vec<Vec<f32>> = (0..7).map(|_| random.vector(17)).collect();
+    let embeddings: Vec<&[f32]> = vectors.iter().map(Vec::as_slice).collect();
+    let queries: Vec<Query<'_>> = embeddings.iter().map(|e| Query::new(e, T, 20)).collect();
+    let run = |limit: usize| {
+        let mut workspace = Workspace::new();
+        workspace.set_scratch_limit(limit);
+        let mut rankings = Vec::new();
+        rank_many_into(
+            &columns,
+            &queries,
+            &paper(),
+            Par::Serial,
+            &mut workspace,
+            &mut rankings,
+        )
+        .unwrap();
+        let mut relevance = vec![0.0; 7 * n];
+        relevance_into(
+            &columns,
+            &embeddings,
+            Candidates::All,
+            Par::Serial,
+            &mut workspace,
+            &mut relevance,
+        )
+        .unwrap();
+        let relevance: Vec<u32> = relevance.into_iter().map(f32::to_bits).collect();
+        (rankings, relevance)
+    };
+    let together = run(Workspace::SCRATCH_LIMIT);
+    for limit in [0, 4 * n - 1, 4 * n, 3 * 4 * n, 7 * 4 * n - 1] {
+        assert!(run(limit) == together, "limit {limit}");
+    }
+
+    // The index of what is wrong counts through all parts.
+    let short = [1.0; 3];
+    let mut wrong = queries.clone();
+    wrong[4] = Query::new(&short, T, 20);
+    let mut workspace = Workspace::new();
+    workspace.set_scratch_limit(2 * 4 * n);
+    let mut rankings = Vec::new();
+    let error = rank_many_into(
+        &columns,
+        &wrong,
+        &paper(),
+        Par::Serial,
+        &mut workspace,
+        &mut rankings,
+    )
+    .unwrap_err();
+    assert_eq!(error.index, 4);
+    assert!(rankings.iter().all(|ranking| ranking.hits.is_empty()));
+}

@@ -28,6 +28,16 @@ pub enum Picks<'a> {
     },
 }
 
+/// A loop in plain code that the compiler makes vector code of, as wide as the registers of the
+/// instruction set that [`Kernel::run`] compiles it for.
+pub(crate) trait Loop {
+    type Output;
+
+    /// `inline(always)` in every implementation, and so is what it calls: only what ends up inside the
+    /// caller is compiled for its instruction set.
+    fn run(self) -> Self::Output;
+}
+
 impl Picks<'_> {
     /// The number of rows taken.
     pub fn len(&self) -> usize {
@@ -118,6 +128,20 @@ impl Kernel {
         match rows {
             Rows::F32(rows) => self.scan(rows, &picks, queries, out, stride),
             Rows::F16(rows) => self.scan(rows, &picks, queries, out, stride),
+        }
+    }
+
+    /// Runs a loop compiled for the instruction set. The bits are those of the code as written: the
+    /// compiler may not reorder or fuse floating-point operations.
+    pub(crate) fn run<L: Loop>(self, work: L) -> L::Output {
+        match self.0 {
+            Isa::Scalar | Isa::Portable => work.run(),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => x86::run_avx2(self, work),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => x86::run_avx512(self, work),
+            #[cfg(not(target_arch = "x86_64"))]
+            Isa::Avx2 | Isa::Avx512 => work.run(),
         }
     }
 

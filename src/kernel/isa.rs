@@ -12,7 +12,7 @@ pub enum Isa {
     Portable,
     /// AVX2 with FMA and F16C.
     Avx2,
-    /// AVX-512 (F and VL), beside all of AVX2.
+    /// AVX-512 (F, VL and DQ), beside all of AVX2.
     Avx512,
 }
 
@@ -35,6 +35,7 @@ impl Isa {
                 Isa::Avx2.is_available()
                     && is_x86_feature_detected!("avx512f")
                     && is_x86_feature_detected!("avx512vl")
+                    && is_x86_feature_detected!("avx512dq")
             }
             #[cfg(not(target_arch = "x86_64"))]
             Isa::Avx2 | Isa::Avx512 => false,

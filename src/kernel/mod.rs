@@ -45,6 +45,7 @@ mod scalar;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+pub(crate) use dispatch::Loop;
 pub use dispatch::{Kernel, Picks};
 pub use half::f16;
 pub use isa::{Isa, IsaError};

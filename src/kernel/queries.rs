@@ -77,7 +77,8 @@ impl Queries {
     /// # Errors
     /// Another dimension, or a non-finite element. Nothing is added then.
     pub fn push(&mut self, vector: &[f32]) -> Result<(), QueryError> {
-        self.check(vector)?;
+        self.check_dimension(vector)?;
+        check_finite(vector)?;
         self.extend(vector.iter().copied());
         Ok(())
     }
@@ -88,8 +89,11 @@ impl Queries {
     /// # Errors
     /// Another dimension, a non-finite element, or a vector of zeros. Nothing is added then.
     pub fn push_unit(&mut self, vector: &[f32]) -> Result<(), QueryError> {
-        self.check(vector)?;
+        self.check_dimension(vector)?;
         let length = square_sum(vector.iter().copied()).sqrt();
+        if !length.is_finite() {
+            check_finite(vector)?;
+        }
         if length == 0.0 {
             return Err(QueryError::Zero);
         }
@@ -121,19 +125,14 @@ impl Queries {
         self.dim.get().next_multiple_of(LANES)
     }
 
-    fn check(&self, vector: &[f32]) -> Result<(), QueryError> {
-        if vector.len() != self.dim.get() {
-            return Err(QueryError::Dimension {
+    fn check_dimension(&self, vector: &[f32]) -> Result<(), QueryError> {
+        if vector.len() == self.dim.get() {
+            Ok(())
+        } else {
+            Err(QueryError::Dimension {
                 found: vector.len(),
                 expected: self.dim.get(),
-            });
-        }
-        match vector.iter().position(|x| !x.is_finite()) {
-            Some(element) => Err(QueryError::NonFinite {
-                element,
-                value: vector[element],
-            }),
-            None => Ok(()),
+            })
         }
     }
 
@@ -141,5 +140,15 @@ impl Queries {
         let end = self.padded.len() + self.stride();
         self.padded.extend(elements);
         self.padded.resize(end, 0.0);
+    }
+}
+
+fn check_finite(vector: &[f32]) -> Result<(), QueryError> {
+    match vector.iter().position(|x| !x.is_finite()) {
+        Some(element) => Err(QueryError::NonFinite {
+            element,
+            value: vector[element],
+        }),
+        None => Ok(()),
     }
 }

@@ -5,7 +5,7 @@
 
 #![allow(unsafe_code)]
 
-use super::dispatch::{Kernel, Picks};
+use super::dispatch::{Kernel, Loop, Picks};
 use super::isa::Isa;
 use super::lanes::{Element, LANES, Lanes, Tiles, scan};
 use super::plain_read::{self, Sum};
@@ -169,8 +169,36 @@ pub(super) fn scan_avx512<E: Element>(
     if queries.len() == 1 {
         return scan_avx2(kernel, rows, picks, queries, out, stride);
     }
-    // SAFETY: a `Kernel` of AVX-512 is only made where AVX-512F and VL were detected.
+    // SAFETY: a `Kernel` of AVX-512 is only made where F and VL were detected.
     unsafe { inner(rows, picks, queries, out, stride) }
+}
+
+/// A loop compiled for AVX2.
+///
+/// # Panics
+/// If `kernel` is another one: its value is the proof that the machine has the instructions.
+pub(super) fn run_avx2<L: Loop>(kernel: Kernel, work: L) -> L::Output {
+    #[target_feature(enable = "avx2")]
+    fn inner<L: Loop>(work: L) -> L::Output {
+        work.run()
+    }
+    assert_eq!(kernel.isa(), Isa::Avx2);
+    // SAFETY: a `Kernel` of AVX2 is only made where it was detected.
+    unsafe { inner(work) }
+}
+
+/// A loop compiled for AVX-512.
+///
+/// # Panics
+/// If `kernel` is another one: its value is the proof that the machine has the instructions.
+pub(super) fn run_avx512<L: Loop>(kernel: Kernel, work: L) -> L::Output {
+    #[target_feature(enable = "avx512f,avx512vl,avx512dq")]
+    fn inner<L: Loop>(work: L) -> L::Output {
+        work.run()
+    }
+    assert_eq!(kernel.isa(), Isa::Avx512);
+    // SAFETY: a `Kernel` of AVX-512 is only made where F, VL and DQ were detected.
+    unsafe { inner(work) }
 }
 
 /// Two registers of 32 bytes.

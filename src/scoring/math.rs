@@ -29,26 +29,37 @@ const INVERSE_FACTORIALS: [f64; 13] = [
     1.0 / 87_178_291_200.0,
 ];
 
-/// e^x for x <= 0; 0 where that underflows.
+/// e^x for x <= 0; 0 where that underflows. Without branches, so that loops over it become vector code.
+#[inline(always)]
 pub(crate) fn exp(x: f64) -> f64 {
     debug_assert!(x <= 0.0);
-    if x < -746.0 {
-        return 0.0;
-    }
-    let rounded = x * std::f64::consts::LOG2_E + ROUND;
-    let exponent = rounded - ROUND;
-    let rest = (x - exponent * LN_2_HIGH) - exponent * LN_2_LOW;
-    scale(1.0 + expm1_near_0(rest), exponent as i64)
+    let (rest, exponent) = reduce(x);
+    scale(1.0 + expm1_near_0(rest), exponent)
 }
 
 /// e^x - 1 for x <= 0, to full relative precision near 0.
+#[inline(always)]
 pub(crate) fn expm1(x: f64) -> f64 {
-    // Beyond -ln(2)/2 the subtraction loses less than one bit, and the series would need more terms.
+    let (rest, exponent) = reduce(x);
+    let series = expm1_near_0(rest);
+    // Beyond -ln(2)/2 the subtraction loses less than one bit. Before it the exponent is 0, the rest x.
     if x > -0.346 {
-        expm1_near_0(x)
+        series
     } else {
-        exp(x) - 1.0
+        scale(1.0 + series, exponent) - 1.0
     }
+}
+
+/// `rest` and `exponent` with `x = rest + exponent * ln 2`, |rest| < 0.347. The exponent is a whole number
+/// and comes as [`ROUND`] plus itself. Below -746, where e^x is less than half the least f64, it is
+/// that of -746.
+#[inline(always)]
+fn reduce(x: f64) -> (f64, f64) {
+    let x = if x < -746.0 { -746.0 } else { x };
+    let rounded = x * std::f64::consts::LOG2_E + ROUND;
+    let exponent = rounded - ROUND;
+    let rest = (x - exponent * LN_2_HIGH) - exponent * LN_2_LOW;
+    (rest, rounded)
 }
 
 /// ln x for 0 < x <= 1.
@@ -82,6 +93,7 @@ pub(crate) fn ln(x: f64) -> f64 {
 }
 
 /// e^x - 1 for |x| < 0.347, by Taylor's series.
+#[inline(always)]
 fn expm1_near_0(x: f64) -> f64 {
     let mut series = 0.0;
     for coefficient in INVERSE_FACTORIALS.into_iter().rev() {
@@ -90,14 +102,13 @@ fn expm1_near_0(x: f64) -> f64 {
     x + x * x * series
 }
 
-/// `x * 2^exponent` for a normal x near 1 and an exponent from -1077 to 0, with one rounding.
-fn scale(x: f64, exponent: i64) -> f64 {
-    if exponent >= -1021 {
-        x * f64::from_bits(((1023 + exponent) as u64) << 52)
-    } else {
-        x * f64::from_bits(((1023 + exponent + 200) as u64) << 52)
-            * f64::from_bits((1023 - 200) << 52)
-    }
+/// `x * 2^exponent` for a normal x near 1 and an exponent from -1077 to 0, given as [`ROUND`] plus itself.
+/// One rounding: of the two products the first is exact, and so is the second unless it is subnormal.
+#[inline(always)]
+fn scale(x: f64, exponent: f64) -> f64 {
+    let exponent = exponent.to_bits().wrapping_sub(ROUND.to_bits());
+    let power = f64::from_bits(exponent.wrapping_add(1023 + 200) << 52);
+    x * power * f64::from_bits((1023 - 200) << 52)
 }
 
 #[cfg(test)]

@@ -39,6 +39,7 @@ mod relevance;
 mod scan;
 mod score;
 mod settings;
+mod shortlist;
 mod slots;
 mod top;
 mod workspace;

@@ -62,8 +62,8 @@ pub fn rank_into(
 /// Ranks several queries: `rankings[i]` is that of `queries[i]`, with the same bits as one at a time.
 ///
 /// Neighbouring queries with the same candidates (the same borrowed mask or list, or all rows) share
-/// one read of the embeddings. They need 4 bytes of scratch per query and row together: cut a batch that
-/// is too large for the memory there is.
+/// one read of the embeddings. They need 4 bytes of scratch per query and row together; beyond
+/// [`Workspace::set_scratch_limit`] there is a read for each part that fits.
 ///
 /// # Errors
 /// As [`rank`], with the index of the query; all rankings are then empty.
@@ -161,16 +161,32 @@ pub fn relevance_into(
         rows * embeddings.len(),
         "one place per embedding and row"
     );
-    take_queries(columns, embeddings.iter().copied(), &mut workspace.queries)?;
-    let at = |error| BatchError { index: 0, error };
-    let slots = Slots::new(columns, candidates, &mut workspace.seen).map_err(at)?;
+    let slots = Slots::new(columns, candidates, &mut workspace.seen)
+        .map_err(|error| BatchError { index: 0, error })?;
     out.fill(f32::NAN);
+    let at_once = workspace.queries_at_once(slots.len());
+    for (chunk, embeddings) in embeddings.chunks(at_once).enumerate() {
+        let first = chunk * at_once;
+        let out = &mut out[first * rows..][..embeddings.len() * rows];
+        relevance_together(slots, embeddings, par, workspace, out).map_err(|e| e.after(first))?;
+    }
+    Ok(())
+}
+
+/// The relevance of some embeddings, with one read of the rows.
+fn relevance_together(
+    slots: Slots<'_, Columns<'_>>,
+    embeddings: &[&[f32]],
+    par: Par,
+    workspace: &mut Workspace,
+    out: &mut [f32],
+) -> Result<(), BatchError> {
+    let rows = out.len() / embeddings.len();
+    let embeddings = embeddings.iter().copied();
+    take_queries(slots.segments, embeddings.clone(), &mut workspace.queries)?;
     let scan = match Scan::new(slots, embeddings.len(), par, workspace) {
         Ok(scan) => scan,
-        Err(error) => {
-            let alone = first_to_fail(slots, embeddings.iter().copied(), par, workspace);
-            return Err(alone.unwrap_or(at(error)));
-        }
+        Err(error) => return Err(first_to_fail(slots, embeddings, error, par, workspace)),
     };
     scan.for_each_relevance(|query, row, relevance| out[query * rows + row] = relevance);
     Ok(())
@@ -209,6 +225,16 @@ pub struct BatchError {
     pub error: RankError,
 }
 
+impl BatchError {
+    /// Of the same member in a batch that has `before` members before this one's.
+    fn after(self, before: usize) -> BatchError {
+        BatchError {
+            index: before + self.index,
+            ..self
+        }
+    }
+}
+
 impl fmt::Display for BatchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "number {} of the batch: {}", self.index, self.error)
@@ -243,7 +269,8 @@ fn rank_batch(
     result
 }
 
-/// Neighbours with the same candidates form a group, which takes the first pass together.
+/// Neighbours with the same candidates form a group, which takes the first pass together as far as the
+/// scratch limit allows.
 fn rank_groups(
     columns: &[Columns<'_>],
     queries: &[Query<'_>],
@@ -258,62 +285,64 @@ fn rank_groups(
     })?;
     let mut first = 0;
     for group in queries.chunk_by(|a, b| a.candidates.is_same(&b.candidates)) {
-        let at = |error| BatchError {
-            index: first,
-            error,
-        };
-        take_queries(
-            columns,
-            group.iter().map(|q| q.embedding),
-            &mut workspace.queries,
-        )
-        .map_err(|e| BatchError {
-            index: first + e.index,
-            ..e
-        })?;
-        let slots = Slots::new(columns, group[0].candidates, &mut workspace.seen).map_err(at)?;
-        let mut scan = match Scan::new(slots, group.len(), par, workspace) {
-            Ok(scan) => scan,
-            Err(error) => {
-                let embeddings = group.iter().map(|q| q.embedding);
-                return Err(first_to_fail(slots, embeddings, par, workspace).map_or(
-                    at(error),
-                    |e| BatchError {
-                        index: first + e.index,
-                        ..e
-                    },
-                ));
-            }
-        };
-        for (i, query) in group.iter().enumerate() {
-            scan.rank(i, query, scoring, &mut rankings[first + i])
-                .map_err(|error| BatchError {
-                    index: first + i,
+        let slots =
+            Slots::new(columns, group[0].candidates, &mut workspace.seen).map_err(|error| {
+                BatchError {
+                    index: first,
                     error,
-                })?;
+                }
+            })?;
+        for queries in group.chunks(workspace.queries_at_once(slots.len())) {
+            let rankings = &mut rankings[first..][..queries.len()];
+            rank_together(slots, queries, scoring, par, workspace, rankings)
+                .map_err(|e| e.after(first))?;
+            first += queries.len();
         }
-        first += group.len();
     }
     Ok(())
 }
 
-/// The first embedding whose pass fails alone too, after that of all together has failed: a cosine may
-/// be infinite for one query and not for another.
+/// Queries with the same candidates, with one read of the embeddings.
+fn rank_together(
+    slots: Slots<'_, Columns<'_>>,
+    queries: &[Query<'_>],
+    scoring: &Scoring,
+    par: Par,
+    workspace: &mut Workspace,
+    rankings: &mut [Ranking],
+) -> Result<(), BatchError> {
+    let embeddings = queries.iter().map(|q| q.embedding);
+    take_queries(slots.segments, embeddings.clone(), &mut workspace.queries)?;
+    let mut scan = match Scan::new(slots, queries.len(), par, workspace) {
+        Ok(scan) => scan,
+        Err(error) => return Err(first_to_fail(slots, embeddings, error, par, workspace)),
+    };
+    for (index, (query, ranking)) in queries.iter().zip(rankings).enumerate() {
+        scan.rank(index, query, scoring, ranking)
+            .map_err(|error| BatchError { index, error })?;
+    }
+    Ok(())
+}
+
+/// The first embedding whose pass fails alone too, after that of all together has failed with `error`: a
+/// cosine may be infinite for one query and not for another.
 #[cold]
 fn first_to_fail<'q>(
     slots: Slots<'_, Columns<'_>>,
     embeddings: impl Iterator<Item = &'q [f32]>,
+    error: RankError,
     par: Par,
     workspace: &mut Workspace,
-) -> Option<BatchError> {
-    embeddings.enumerate().find_map(|(index, embedding)| {
+) -> BatchError {
+    let mut alone = embeddings.enumerate().filter_map(|(index, embedding)| {
         let embedding = std::iter::once(embedding);
         let error = match take_queries(slots.segments, embedding, &mut workspace.queries) {
             Ok(()) => Scan::new(slots, 1, par, workspace).err()?,
             Err(e) => e.error,
         };
         Some(BatchError { index, error })
-    })
+    });
+    alone.next().unwrap_or(BatchError { index: 0, error })
 }
 
 /// Divides the embeddings by their norms. The dimension is the segments'; without any, a query's own.

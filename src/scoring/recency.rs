@@ -31,13 +31,22 @@ impl Decay {
     }
 
     /// In [0, 1], and 1 at age 0.
-    pub(super) fn raw(&self, age: u64) -> f64 {
+    #[inline(always)]
+    pub(super) fn raw(self, age: u64) -> f64 {
         if self.decay > 0.0 {
             exp(self.rate * age as f64)
         } else if age == 0 {
             1.0
         } else {
             0.0
+        }
+    }
+
+    /// [`raw`](Decay::raw) of many.
+    #[inline(always)]
+    pub(super) fn raw_of(self, ages: impl Iterator<Item = u64>, out: &mut [f64]) {
+        for (out, age) in out.iter_mut().zip(ages) {
+            *out = self.raw(age);
         }
     }
 }
@@ -76,23 +85,36 @@ impl AgeScale {
         }
     }
 
-    /// In [0, 1], for an age between the two ends.
-    pub(super) fn normalized(&self, age: u64) -> f64 {
+    /// Normalised recency, in [0, 1], of ages between the two ends.
+    #[inline(always)]
+    pub(super) fn normalize(&self, ages: impl Iterator<Item = u64>, out: &mut [f64]) {
+        let out = out.iter_mut().zip(ages);
+        // The fields are copied out first: a loop that reads them through `self` is no vector code.
         match *self {
-            AgeScale::Constant(value) => value,
-            AgeScale::Step => f64::from(u8::from(age == 0)),
+            AgeScale::Constant(value) => {
+                for (out, _) in out {
+                    *out = value;
+                }
+            }
+            AgeScale::Step => {
+                for (out, age) in out {
+                    *out = f64::from(u8::from(age == 0));
+                }
+            }
             AgeScale::Anchored {
                 rate,
                 youngest,
                 span,
                 denominator,
             } => {
-                let u = age - youngest;
-                let kept = exp(rate * u as f64);
-                let left = expm1(rate * (span - u) as f64);
-                // At most 1 but for roundings, which must not outrank the youngest. + 0.0 because
-                // the oldest has 0 over a negative number.
-                (kept * left / denominator).min(1.0) + 0.0
+                for (out, age) in out {
+                    let u = age - youngest;
+                    let kept = exp(rate * u as f64);
+                    let left = expm1(rate * (span - u) as f64);
+                    // At most 1 but for roundings, which must not outrank the youngest. + 0.0 because
+                    // the oldest has 0 over a negative number.
+                    *out = (kept * left / denominator).min(1.0) + 0.0;
+                }
             }
         }
     }

@@ -4,7 +4,7 @@ use super::columns::Signals;
 use super::query::RankError;
 use super::slots::{Run, Segment};
 use super::{Columns, Components};
-use crate::kernel::{Kernel, Picks, Queries};
+use crate::kernel::{Kernel, Loop, Picks, Queries};
 
 /// A segment that knows the relevance of its rows.
 pub(super) trait Relevance: Segment {
@@ -36,9 +36,7 @@ impl Relevance for Columns<'_> {
             match &run.picks {
                 Picks::Range(range) => {
                     let inv_norms = &self.inv_norms()[range.clone()];
-                    for (cosine, &inv_norm) in cosines.iter_mut().zip(inv_norms) {
-                        *cosine = finish(*cosine, inv_norm, &mut wrong);
-                    }
+                    wrong |= kernel.run(Finish { cosines, inv_norms });
                 }
                 Picks::List { .. } => run.for_each_row(|i, row| {
                     cosines[i] = finish(cosines[i], self.inv_norms()[row], &mut wrong);
@@ -54,6 +52,25 @@ impl Relevance for Columns<'_> {
 
     fn signals(&self) -> Signals<'_> {
         Columns::signals(self)
+    }
+}
+
+/// Makes cosines of dot products. Whether one is wrong.
+struct Finish<'a> {
+    cosines: &'a mut [f32],
+    inv_norms: &'a [f32],
+}
+
+impl Loop for Finish<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        let mut wrong = false;
+        for (cosine, &inv_norm) in self.cosines.iter_mut().zip(self.inv_norms) {
+            *cosine = finish(*cosine, inv_norm, &mut wrong);
+        }
+        wrong
     }
 }
 
@@ -158,27 +175,23 @@ impl Extent {
     /// Takes in the candidates of a run.
     pub(super) fn add(
         &mut self,
+        kernel: Kernel,
         run: &Run<'_>,
         relevance: &[f32],
         signals: Signals<'_>,
     ) -> Result<(), RankError> {
         let candidates = relevance.iter().filter(|x| !x.is_nan()).count();
         let mut all = *self;
-        all.candidates += candidates;
         let mut finite = true;
         match &run.picks {
-            // The usual case, over slices: it becomes vector code.
+            // The usual case, over slices.
             Picks::Range(rows) if candidates == relevance.len() => {
-                let importance = &signals.importance[rows.clone()];
-                finite = importance.iter().fold(true, |all, x| all & x.is_finite());
-                all.relevance = widened(all.relevance, relevance);
-                all.importance = widened(all.importance, importance);
-                for &access in &signals.last_access[rows.clone()] {
-                    all.last_access = [
-                        all.last_access[0].min(access),
-                        all.last_access[1].max(access),
-                    ];
-                }
+                (all, finite) = kernel.run(Widen {
+                    extent: all,
+                    relevance,
+                    last_access: &signals.last_access[rows.clone()],
+                    importance: &signals.importance[rows.clone()],
+                });
             }
             Picks::Range(_) | Picks::List { .. } => run.for_each_row(|i, row| {
                 if relevance[i].is_nan() {
@@ -186,17 +199,15 @@ impl Extent {
                 }
                 let (access, importance) = (signals.last_access[row], signals.importance[row]);
                 finite &= importance.is_finite();
-                all.relevance = widened(all.relevance, &[relevance[i]]);
-                all.importance = widened(all.importance, &[importance]);
-                all.last_access = [
-                    all.last_access[0].min(access),
-                    all.last_access[1].max(access),
-                ];
+                all.relevance = widened(all.relevance, &[relevance[i]], |x| x + 0.0);
+                all.importance = widened(all.importance, &[importance], |x| x + 0.0);
+                all.last_access = widened(all.last_access, &[access], |x| x);
             }),
         }
         if !finite {
             return Err(first_wrong_importance(run, relevance, signals));
         }
+        all.candidates += candidates;
         *self = all;
         Ok(())
     }
@@ -216,24 +227,58 @@ impl Extent {
     }
 }
 
-/// A range widened by values that are not NaN; -0 counts as +0.
+/// The ranges widened by values side by side, and whether all importances are finite.
+struct Widen<'a> {
+    extent: Extent,
+    relevance: &'a [f32],
+    last_access: &'a [i64],
+    importance: &'a [f32],
+}
+
+impl Loop for Widen<'_> {
+    type Output = (Extent, bool);
+
+    #[inline(always)]
+    fn run(self) -> (Extent, bool) {
+        let mut finite = true;
+        for x in self.importance {
+            finite &= x.is_finite();
+        }
+        let extent = Extent {
+            relevance: widened(self.extent.relevance, self.relevance, |x| x + 0.0),
+            importance: widened(self.extent.importance, self.importance, |x| x + 0.0),
+            last_access: widened(self.extent.last_access, self.last_access, |x| x),
+            ..self.extent
+        };
+        (extent, finite)
+    }
+}
+
+/// A range widened by `f` of values that are not NaN. `f` turns -0 into +0.
 #[inline(always)]
-fn widened([min, max]: [f32; 2], values: &[f32]) -> [f32; 2] {
-    const LANES: usize = 8;
+fn widened<T: Copy + PartialOrd>([min, max]: [T; 2], values: &[T], f: impl Fn(T) -> T) -> [T; 2] {
+    const LANES: usize = 32;
     let (mut low, mut high) = ([min; LANES], [max; LANES]);
     let (groups, rest) = values.as_chunks::<LANES>();
     for group in groups {
-        for j in 0..LANES {
-            let x = group[j] + 0.0;
-            low[j] = if x < low[j] { x } else { low[j] };
-            high[j] = if x > high[j] { x } else { high[j] };
+        for ((low, high), &x) in low.iter_mut().zip(&mut high).zip(group) {
+            [*low, *high] = wider([*low, *high], f(x));
         }
     }
-    let rest = rest.iter().map(|x| x + 0.0);
-    [
-        rest.clone().chain(low).fold(min, f32::min),
-        rest.chain(high).fold(max, f32::max),
-    ]
+    let mut range = [min, max];
+    for &x in rest {
+        range = wider(range, f(x));
+    }
+    for (low, high) in low.into_iter().zip(high) {
+        range = [wider(range, low)[0], wider(range, high)[1]];
+    }
+    range
+}
+
+/// A range widened by `x`, unless that is NaN.
+#[inline(always)]
+fn wider<T: Copy + PartialOrd>([min, max]: [T; 2], x: T) -> [T; 2] {
+    [if x < min { x } else { min }, if x > max { x } else { max }]
 }
 
 #[cold]

@@ -6,7 +6,7 @@ use super::relevance::{Extent, Relevance};
 use super::score::{Raw, Scorer};
 use super::settings::Scoring;
 use super::slots::{BLOCK, Run, Slots};
-use super::top::{Entry, Top};
+use super::top::Entry;
 use super::workspace::{Part, Workspace};
 use crate::kernel::Picks;
 use crate::parallel::Par;
@@ -63,7 +63,7 @@ impl<'w, 's, S: Relevance> Scan<'w, 's, S> {
                     let out = &mut scratch[from..from + len * queries];
                     segment.relevance(kernel, run, unit, out)?;
                     for (extent, relevance) in part.extents.iter_mut().zip(out.chunks_exact(len)) {
-                        extent.add(run, relevance, segment.signals())?;
+                        extent.add(kernel, run, relevance, segment.signals())?;
                     }
                     Ok(())
                 });
@@ -135,10 +135,9 @@ impl<'w, 's, S: Relevance> Scan<'w, 's, S> {
             for other in others {
                 best.top.append(&mut other.top);
             }
-            let hits = best.top.finish();
-            ranking
-                .hits
-                .extend(hits.iter().map(|e| scorer.hit(e.row as usize, &e.raw)));
+            let Part { top, shortlist, .. } = best;
+            let kernel = self.workspace.kernel;
+            scorer.hits(kernel, top.finish(), shortlist, &mut ranking.hits);
         }
         Ok(())
     }
@@ -151,53 +150,67 @@ impl<'w, 's, S: Relevance> Scan<'w, 's, S> {
         query: &Query<'_>,
         scorer: &Scorer,
     ) {
-        let top = &mut part.top;
+        let kernel = self.workspace.kernel;
+        let Part {
+            top,
+            shortlist,
+            before,
+            ..
+        } = part;
         top.start(query.k);
-        let mut before = part.before;
+        let mut before = *before;
         self.runs(i, |run| {
             let signals = self.slots.segments[run.segment].signals();
             let relevance = self.relevance(index, run.slot, run.len());
-            let mut missing = 0;
-            let mut take = |top: &mut Top, i: usize, row: usize| {
-                if relevance[i].is_nan() {
-                    missing += 1;
-                    return;
-                }
-                let position = (before + i - missing + 1) as u32;
-                let raw = Raw {
-                    relevance: relevance[i],
-                    last_access: signals.last_access[row],
-                    importance: signals.importance[row],
-                    position,
+            for start in (0..run.len()).step_by(BLOCK) {
+                let block = run.part(start..(start + BLOCK).min(run.len()));
+                let relevance = &relevance[start..][..block.len()];
+                let gathered: [f32; BLOCK];
+                let importance = match &block.picks {
+                    Picks::Range(rows) => &signals.importance[rows.clone()],
+                    Picks::List { .. } => {
+                        gathered = gather(&block, signals.importance);
+                        &gathered[..block.len()]
+                    }
                 };
-                if let Some(total) = scorer.total_from(&raw, top.floor()) {
-                    let row = (run.base + row) as u32;
-                    let tie = match query.ties {
-                        Ties::Row => row,
-                        Ties::Listed => position,
+
+                shortlist.clear();
+                // Rows without a vector so far: they are no candidates and have no position.
+                let mut without = 0;
+                scorer.for_each_within_reach(kernel, relevance, importance, top.floor(), |i| {
+                    if relevance[i].is_nan() {
+                        without += 1;
+                        return;
+                    }
+                    let row = block.row(i);
+                    let raw = Raw {
+                        relevance: relevance[i],
+                        last_access: signals.last_access[row],
+                        importance: importance[i],
+                        position: (before + i - without + 1) as u32,
                     };
-                    top.push(Entry {
-                        total,
-                        tie,
-                        row,
-                        raw,
-                    });
-                }
-            };
-            match &run.picks {
-                Picks::List { .. } => run.for_each_row(|i, row| take(top, i, row)),
-                Picks::Range(rows) => {
-                    let importance = &signals.importance[rows.clone()];
-                    let blocks = relevance.chunks(BLOCK).zip(importance.chunks(BLOCK));
-                    for (block, (relevance, importance)) in blocks.enumerate() {
-                        let start = block * BLOCK;
-                        scorer.for_each_within_reach(relevance, importance, top.floor(), |i| {
-                            take(top, start + i, rows.start + start + i);
+                    shortlist.push((block.base + row) as u32, &raw);
+                });
+                before += block.len() - without;
+
+                scorer.total(kernel, shortlist);
+                let floor = shortlist.kth_total(query.k).max(top.floor());
+                for (i, &total) in shortlist.totals().iter().enumerate() {
+                    if total >= floor {
+                        let (row, raw) = (shortlist.row(i), shortlist.raw(i));
+                        let tie = match query.ties {
+                            Ties::Row => row,
+                            Ties::Listed => raw.position,
+                        };
+                        top.push(Entry {
+                            total,
+                            tie,
+                            row,
+                            raw,
                         });
                     }
                 }
             }
-            before += run.len() - missing;
         });
     }
 
@@ -218,4 +231,11 @@ impl<'w, 's, S: Relevance> Scan<'w, 's, S> {
             Ok(()) => {}
         }
     }
+}
+
+/// The values of a run's candidates.
+fn gather(run: &Run<'_>, column: &[f32]) -> [f32; BLOCK] {
+    let mut values = [0.0; BLOCK];
+    run.for_each_row(|i, row| values[i] = column[row]);
+    values
 }

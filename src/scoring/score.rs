@@ -1,18 +1,19 @@
 //! From raw values and ranges to a total: the one place where a score is put together.
 
-use super::bound::{AgeSteps, Bound, Slope};
+use super::bound::{Bound, Slope};
 use super::query::RankError;
 use super::ranking::{AgeRange, Component, Hit, Range, Ranges};
 use super::recency::{AgeScale, Decay};
 use super::relevance::Extent;
 use super::settings::{Normalization, Recency, Scoring, Since, Weights};
+use super::shortlist::{Listed, Shortlist};
 use super::slots::BLOCK;
+use super::top::Entry;
+use crate::kernel::{Kernel, Loop};
 
 /// A scoring whose ranges are known.
 pub(super) struct Scorer {
-    scoring: Scoring,
-    relevance: Scale,
-    importance: Scale,
+    formula: Formula,
     recency: RecencyScale,
     bound: Bound,
     ranges: Ranges,
@@ -28,53 +29,48 @@ pub(super) struct Raw {
     pub(super) position: u32,
 }
 
-/// Normalisation of relevance or importance.
-enum Scale {
-    Constant(f64),
-    MinMax { min: f64, span: f64 },
-    Divided(f64),
+/// Normalisation of relevance, importance or recency by position: `(x - min) / span + constant`.
+#[derive(Clone, Copy)]
+struct Scale {
+    min: f64,
+    span: f64,
+    /// The declared value of a component that is constant, otherwise 0.
+    constant: f64,
 }
 
 impl Scale {
     fn new(normalization: Normalization, divisor: f64, range: Range) -> Scale {
-        match normalization {
-            Normalization::None { .. } => Scale::Divided(divisor),
+        let (min, span, constant) = match normalization {
+            Normalization::None { .. } => (0.0, divisor, 0.0),
             Normalization::MinMax { constant } if range.max == range.min => {
-                Scale::Constant(constant)
+                (range.min, 1.0, constant)
             }
-            Normalization::MinMax { .. } => Scale::MinMax {
-                min: range.min,
-                span: range.max - range.min,
-            },
+            Normalization::MinMax { .. } => (range.min, range.max - range.min, 0.0),
+        };
+        Scale {
+            min,
+            span,
+            constant,
         }
     }
 
-    fn apply(&self, x: f64) -> f64 {
-        match *self {
-            Scale::Constant(value) => value,
-            Scale::MinMax { min, span } => (x - min) / span,
-            Scale::Divided(divisor) => x / divisor,
-        }
+    #[inline(always)]
+    fn apply(self, x: f64) -> f64 {
+        (x - self.min) / self.span + self.constant
     }
-}
 
-impl Scale {
     /// The component, weighted, as a line; and the largest magnitude it has over its range.
-    fn weighted(&self, weight: f64, range: Range) -> (Slope, f64) {
-        match *self {
-            Scale::Constant(value) => (Slope::flat(weight * value), weight * value),
-            Scale::MinMax { min, span } => (Slope::new(min, weight / span, weight), weight),
-            Scale::Divided(divisor) => {
-                let most = weight * (range.max.abs().max(range.min.abs()) / divisor);
-                // At the edge of f64 the line could round to an infinity that the total does not reach.
-                let slope = if most < f64::MAX / 2.0 {
-                    weight / divisor
-                } else {
-                    f64::INFINITY
-                };
-                (Slope::new(0.0, slope, most), most)
-            }
-        }
+    fn weighted(self, weight: f64, range: Range) -> (Slope, f64) {
+        let largest = |x: f64| (x - self.min).abs() / self.span + self.constant;
+        let most = weight * largest(range.min).max(largest(range.max));
+        // At the edge of f64 the line could round to an infinity that the total does not reach.
+        let slope = if most < f64::MAX / 2.0 {
+            weight / self.span
+        } else {
+            f64::INFINITY
+        };
+        let slope = Slope::new(self.min, slope, weight * self.constant, most);
+        (slope, most)
     }
 }
 
@@ -92,27 +88,41 @@ enum RecencyScale {
 }
 
 impl RecencyScale {
-    fn raw(&self, raw: &Raw) -> f64 {
-        match self {
-            RecencyScale::Age { since, decay, .. } => decay.raw(age(*since, raw.last_access)),
-            RecencyScale::Position { decay, .. } => decay.raw(u64::from(raw.position)),
+    /// The raw recency of many.
+    #[inline(always)]
+    fn raw(&self, last_access: &[i64], positions: &[u32], out: &mut [f64]) {
+        match *self {
+            RecencyScale::Age { since, decay, .. } => {
+                decay.raw_of(last_access.iter().map(|&access| age(since, access)), out);
+            }
+            RecencyScale::Position { decay, .. } => {
+                decay.raw_of(positions.iter().map(|&position| u64::from(position)), out);
+            }
         }
     }
 
-    fn normalized(&self, raw: &Raw) -> f64 {
-        match self {
+    /// The normalised recency of many.
+    #[inline(always)]
+    fn normalize(&self, last_access: &[i64], positions: &[u32], out: &mut [f64]) {
+        match *self {
             RecencyScale::Age {
                 since,
                 scale: Some(scale),
                 ..
-            } => scale.normalized(age(*since, raw.last_access)),
-            RecencyScale::Age { scale: None, .. } => self.raw(raw),
-            RecencyScale::Position { scale, .. } => scale.apply(self.raw(raw)),
+            } => scale.normalize(last_access.iter().map(|&access| age(since, access)), out),
+            RecencyScale::Age { scale: None, .. } => self.raw(last_access, positions, out),
+            RecencyScale::Position { scale, .. } => {
+                self.raw(last_access, positions, out);
+                for out in out {
+                    *out = scale.apply(*out);
+                }
+            }
         }
     }
 }
 
 /// `max(0, since - last_access)`, exact over all of i64.
+#[inline(always)]
 fn age(since: i64, last_access: i64) -> u64 {
     if last_access < since {
         since.abs_diff(last_access)
@@ -121,7 +131,37 @@ fn age(since: i64, last_access: i64) -> u64 {
     }
 }
 
+/// A score, once recency is normalised.
+#[derive(Clone, Copy)]
+struct Formula {
+    relevance: Scale,
+    importance: Scale,
+    weights: Weights,
+}
+
+impl Formula {
+    /// Relevance, recency, importance.
+    #[inline(always)]
+    fn normalized(self, relevance: f32, recency: f64, importance: f32) -> [f64; 3] {
+        [
+            self.relevance.apply(f64::from(relevance)),
+            recency,
+            self.importance.apply(f64::from(importance + 0.0)),
+        ]
+    }
+
+    #[inline(always)]
+    fn weighted(self, [relevance, recency, importance]: [f64; 3]) -> [f64; 3] {
+        [
+            weigh(self.weights.relevance, relevance),
+            weigh(self.weights.recency, recency),
+            weigh(self.weights.importance, importance),
+        ]
+    }
+}
+
 /// `weight * normalized`, + 0.0 so that no total is -0, which would sort behind 0.
+#[inline(always)]
 fn weigh(weight: f64, normalized: f64) -> f64 {
     weight * normalized + 0.0
 }
@@ -212,19 +252,16 @@ impl Scorer {
         let bound = Bound {
             relevance: relevance_slope,
             importance: importance_slope,
-            recency: weights.recency,
-            ages: match &recency {
-                RecencyScale::Age {
-                    scale: Some(scale), ..
-                } => AgeSteps::new(scale, extent.candidates),
-                RecencyScale::Age { scale: None, .. } | RecencyScale::Position { .. } => None,
-            },
-            margin: 1e-9 * (relevance_most + weights.recency + importance_most) + f64::MIN_POSITIVE,
+            rest: weights.recency
+                + 1e-9 * (relevance_most + weights.recency + importance_most)
+                + f64::MIN_POSITIVE,
         };
         Ok(Scorer {
-            scoring: *scoring,
-            relevance: relevance_scale,
-            importance: importance_scale,
+            formula: Formula {
+                relevance: relevance_scale,
+                importance: importance_scale,
+                weights: scoring.weights,
+            },
             recency,
             bound,
             ranges: Ranges {
@@ -245,80 +282,152 @@ impl Scorer {
     #[inline(always)]
     pub(super) fn for_each_within_reach(
         &self,
+        kernel: Kernel,
         relevance: &[f32],
         importance: &[f32],
         floor: f64,
         mut f: impl FnMut(usize),
     ) {
         // Marked first and visited then: the marking becomes vector code.
-        let mut marks = [false; BLOCK];
-        for ((mark, &relevance), &importance) in marks.iter_mut().zip(relevance).zip(importance) {
-            let at_most = self.bound.of_any_age(relevance, importance);
-            *mark = at_most >= floor || at_most.is_nan();
-        }
-        for (i, _) in marks[..relevance.len()]
-            .iter()
-            .enumerate()
-            .filter(|(_, mark)| **mark)
-        {
-            f(i);
+        let mut marks = [0u8; BLOCK];
+        kernel.run(Mark {
+            bound: &self.bound,
+            relevance,
+            importance,
+            floor,
+            marks: &mut marks,
+        });
+        for (group, marks) in marks.as_chunks::<8>().0.iter().enumerate() {
+            let mut marks = u64::from_le_bytes(*marks);
+            while marks != 0 {
+                f(group * 8 + marks.trailing_zeros() as usize / 8);
+                marks &= marks - 1;
+            }
         }
     }
 
-    /// The total of a candidate, or `None` if it lies below `floor`.
-    #[inline(always)]
-    pub(super) fn total_from(&self, raw: &Raw, floor: f64) -> Option<f64> {
-        let at_most = self
-            .bound
-            .of(raw.relevance, raw.importance, || match self.recency {
-                RecencyScale::Age { since, .. } => age(since, raw.last_access),
-                RecencyScale::Position { .. } => 0,
+    /// The totals of a shortlist.
+    pub(super) fn total(&self, kernel: Kernel, shortlist: &mut Shortlist) {
+        kernel.run(Total {
+            scorer: self,
+            listed: shortlist.listed(),
+        });
+    }
+
+    /// Appends entries with all their components.
+    pub(super) fn hits(
+        &self,
+        kernel: Kernel,
+        entries: &[Entry],
+        shortlist: &mut Shortlist,
+        out: &mut Vec<Hit>,
+    ) {
+        for entries in entries.chunks(BLOCK) {
+            shortlist.clear();
+            entries.iter().for_each(|e| shortlist.push(e.row, &e.raw));
+            self.total(kernel, shortlist);
+            kernel.run(RawRecency {
+                recency: &self.recency,
+                listed: shortlist.listed(),
             });
-        if at_most < floor {
-            return None;
+            let hits = entries.iter().enumerate();
+            out.extend(hits.map(|(i, entry)| self.hit(entry, shortlist.recency(i))));
         }
-        let total = sum(self.weighted(self.normalized(raw)));
-        (total >= floor).then_some(total)
     }
 
-    /// Relevance, recency, importance.
-    fn normalized(&self, raw: &Raw) -> [f64; 3] {
-        [
-            self.relevance.apply(f64::from(raw.relevance)),
-            self.recency.normalized(raw),
-            self.importance.apply(f64::from(raw.importance + 0.0)),
-        ]
-    }
-
-    fn weighted(&self, [relevance, recency, importance]: [f64; 3]) -> [f64; 3] {
-        let weights = &self.scoring.weights;
-        [
-            weigh(weights.relevance, relevance),
-            weigh(weights.recency, recency),
-            weigh(weights.importance, importance),
-        ]
-    }
-
-    /// The candidate with all its components.
-    pub(super) fn hit(&self, row: usize, raw: &Raw) -> Hit {
-        let normalized = self.normalized(raw);
-        let weighted = self.weighted(normalized);
+    /// `recency` is the raw and the normalised one.
+    fn hit(&self, Entry { row, raw, .. }: &Entry, recency: [f64; 2]) -> Hit {
+        let formula = self.formula;
+        let normalized = formula.normalized(raw.relevance, recency[1], raw.importance);
+        let weighted = formula.weighted(normalized);
         let component = |i: usize, raw: f64| Component {
             raw,
             normalized: normalized[i],
             weighted: weighted[i],
         };
         Hit {
-            row,
+            row: *row as usize,
             score: sum(weighted),
             relevance: component(0, f64::from(raw.relevance)),
-            recency: component(1, self.recency.raw(raw)),
+            recency: component(1, recency[0]),
             importance: component(2, f64::from(raw.importance + 0.0)),
         }
     }
 }
 
+/// Marks the candidates that could reach a floor, and those without a vector.
+struct Mark<'a> {
+    bound: &'a Bound,
+    relevance: &'a [f32],
+    importance: &'a [f32],
+    floor: f64,
+    marks: &'a mut [u8; BLOCK],
+}
+
+impl Loop for Mark<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        // Copied: a loop that reads it through the reference is no vector code.
+        let bound = *self.bound;
+        let signals = self.relevance.iter().zip(self.importance);
+        for (mark, (&relevance, &importance)) in self.marks.iter_mut().zip(signals) {
+            let at_most = bound.at_most(relevance, importance);
+            *mark = u8::from((at_most >= self.floor) | at_most.is_nan());
+        }
+    }
+}
+
+/// Computes the totals of a shortlist.
+struct Total<'a> {
+    scorer: &'a Scorer,
+    listed: Listed<'a>,
+}
+
+impl Loop for Total<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Total { scorer, listed } = self;
+        // Copied: a loop that reads it through the reference is no vector code.
+        let formula = scorer.formula;
+        let recency = &scorer.recency;
+        recency.normalize(listed.last_access, listed.positions, listed.recency);
+        let signals = listed.relevance.iter().zip(&*listed.recency);
+        let signals = signals.zip(listed.importance);
+        for (total, ((&relevance, &recency), &importance)) in listed.totals.iter_mut().zip(signals)
+        {
+            let normalized = formula.normalized(relevance, recency, importance);
+            *total = sum(formula.weighted(normalized));
+        }
+    }
+}
+
+/// Computes the raw recencies of a shortlist.
+struct RawRecency<'a> {
+    recency: &'a RecencyScale,
+    listed: Listed<'a>,
+}
+
+impl Loop for RawRecency<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Listed {
+            last_access,
+            positions,
+            raw_recency,
+            ..
+        } = self.listed;
+        self.recency.raw(last_access, positions, raw_recency);
+    }
+}
+
 /// The one order in which a total is added up.
+#[inline(always)]
 fn sum([relevance, recency, importance]: [f64; 3]) -> f64 {
     (relevance + recency) + importance
 }

@@ -38,6 +38,31 @@ impl Run<'_> {
         self.picks.len()
     }
 
+    /// Some of the candidates, by their index in the run.
+    pub(super) fn part(&self, part: Range<usize>) -> Run<'_> {
+        let picks = match &self.picks {
+            Picks::Range(rows) => Picks::Range(rows.start + part.start..rows.start + part.end),
+            Picks::List { rows, base } => Picks::List {
+                rows: &rows[part.clone()],
+                base: *base,
+            },
+        };
+        Run {
+            picks,
+            slot: self.slot + part.start,
+            ..*self
+        }
+    }
+
+    /// The row, within the segment, of candidate `i`.
+    #[inline(always)]
+    pub(super) fn row(&self, i: usize) -> usize {
+        match &self.picks {
+            Picks::Range(rows) => rows.start + i,
+            Picks::List { rows, base } => (rows[i] - base) as usize,
+        }
+    }
+
     /// The rows within the segment, in order.
     #[inline(always)]
     pub(super) fn for_each_row(&self, mut f: impl FnMut(usize, usize)) {

@@ -2,15 +2,19 @@
 
 use super::query::RankError;
 use super::relevance::Extent;
+use super::shortlist::Shortlist;
 use super::top::Top;
 use crate::kernel::{Kernel, Queries};
 use std::num::NonZeroUsize;
 
 /// Scratch memory for rankings, and the kernel they run on. Reusing one saves the allocations: 4
-/// bytes per slot and query, and a few per hit.
+/// bytes per slot (a row, or a listed candidate) and query, some 40 KB for each part of the work that
+/// runs beside others, and a few per hit.
 #[derive(Debug)]
 pub struct Workspace {
     pub(super) kernel: Kernel,
+    /// The most bytes of relevances that a batch may take.
+    scratch_limit: usize,
     pub(super) queries: Queries,
     /// Relevances, run by run; within a run query by query.
     pub(super) relevance: Vec<f32>,
@@ -29,10 +33,14 @@ pub(super) struct Part {
     /// Candidates of the query being ranked in the parts before this one.
     pub(super) before: usize,
     pub(super) top: Top,
+    pub(super) shortlist: Box<Shortlist>,
     pub(super) error: Option<RankError>,
 }
 
 impl Workspace {
+    /// The scratch limit of a new workspace, in bytes: 64 queries over a million rows.
+    pub const SCRATCH_LIMIT: usize = 256_000_000;
+
     /// An empty workspace on the fastest kernel of this machine.
     pub fn new() -> Workspace {
         Workspace::with_kernel(Kernel::best())
@@ -42,12 +50,25 @@ impl Workspace {
     pub fn with_kernel(kernel: Kernel) -> Workspace {
         Workspace {
             kernel,
+            scratch_limit: Workspace::SCRATCH_LIMIT,
             queries: Queries::new(NonZeroUsize::MIN),
             relevance: Vec::new(),
             seen: Vec::new(),
             parts: Vec::new(),
             children: Vec::new(),
         }
+    }
+
+    /// Sets how many bytes of relevances a batch may keep at a time. A batch that needs more (4 bytes per
+    /// slot and query) is cut into parts, each of which reads the embeddings once; one query at a time
+    /// is always possible. The results are the same.
+    pub fn set_scratch_limit(&mut self, bytes: usize) {
+        self.scratch_limit = bytes;
+    }
+
+    /// How many queries over `slots` the scratch limit allows at a time.
+    pub(super) fn queries_at_once(&self, slots: usize) -> usize {
+        (self.scratch_limit / size_of::<f32>() / slots.max(1)).max(1)
     }
 
     /// The kernel it runs on.
