@@ -1,0 +1,71 @@
+//! Small stores: how long one ranking takes, with everything that belongs to it.
+
+use crate::check;
+use crate::data::{Data, columns};
+use crate::machine::Setup;
+use crate::report::{Goal, Report, threads};
+use crate::turns::{Work, interleaved, turn};
+use memorank::Par;
+use memorank::kernel::{Dtype, Kernel};
+use memorank::scoring::{Preset, Query, Ranking, Workspace, rank_into};
+use memorank::yardstick::{bytes_read, read_columns};
+use serde_json::json;
+
+const DTYPE: Dtype = Dtype::F16;
+const SIZES: [usize; 3] = [100, 1_000, 10_000];
+
+pub fn run(setup: &Setup, report: &mut Report) {
+    println!(
+        "{:>9} {:>6} {:>6} {:>12} {:>11} {:>8}",
+        "threads", "rows", "dim", "plain read", "ranking", "of plain"
+    );
+    for dim in [384, 1536] {
+        let data = Data::make(SIZES[2], dim, DTYPE);
+        let store = data.open();
+        let embedding = data.query(0);
+        let query = Query::new(&embedding, data.now(), 30);
+        let scoring = Preset::paper().scoring;
+        for rows in SIZES {
+            check::ranking(setup, &store, rows, &query);
+            let part = [columns(&store, 0..rows)];
+            for par in setup.pars() {
+                let (mut workspace, mut ranking) =
+                    (Workspace::with_kernel(setup.judged), Ranking::default());
+                let works: Vec<Work<'_>> = vec![
+                    turn(|| read_columns(&part, par, Kernel::best())),
+                    turn(|| {
+                        let (workspace, ranking) = (&mut workspace, &mut ranking);
+                        rank_into(&part, &query, &scoring, par, workspace, ranking)
+                    }),
+                ];
+                // Turns of many calls: what a ranking finds in the caches is what the one before left.
+                let (rounds, repeats) = match setup.tiny {
+                    true => (5, 10),
+                    false => (51, 300_000 / rows.max(1_000)),
+                };
+                let seconds = interleaved(rounds, repeats, works);
+                let (read, time) = (seconds[0], seconds[1]);
+                let us = time * 1e6;
+                println!(
+                    "{:>9} {rows:>6} {dim:>6} {:>9.2} us {us:>8.2} us {:>8.2}",
+                    par.threads(),
+                    read * 1e6,
+                    read / time
+                );
+                report.figure(
+                    "small",
+                    json!({
+                        "rows": rows, "dim": dim, "dtype": DTYPE.name(), "threads": par.threads(),
+                        "isa": setup.judged.isa().name(), "bytes": bytes_read(&part),
+                        "plain_read_seconds": read, "ranking_seconds": time,
+                    }),
+                );
+                match (rows, dim, par) {
+                    (1_000, 384, Par::Serial) => report.judge(Goal::Small1000, threads(par), us),
+                    (100, 384, Par::Serial) => report.judge(Goal::Small100, threads(par), us),
+                    _ => {}
+                }
+            }
+        }
+    }
+}

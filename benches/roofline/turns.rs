@@ -1,0 +1,41 @@
+//! Taking turns with a clock.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+/// Something measured, with its result kept from the optimizer.
+pub type Work<'a> = Box<dyn FnMut() + 'a>;
+
+/// `work` for [`interleaved`].
+pub fn turn<'a, T>(mut work: impl FnMut() -> T + 'a) -> Work<'a> {
+    Box::new(move || {
+        black_box(work());
+    })
+}
+
+/// Every work `repeats` times per round, one work after the other, so that all of them see the same
+/// machine. Gives the median seconds of a single time of each. A round before the first warms up.
+pub fn interleaved(rounds: usize, repeats: usize, mut works: Vec<Work<'_>>) -> Vec<f64> {
+    let mut seconds = vec![Vec::with_capacity(rounds); works.len()];
+    for round in 0..=rounds {
+        for (work, seconds) in works.iter_mut().zip(&mut seconds) {
+            let turn = timed(|| (0..repeats).for_each(|_| work()));
+            if round > 0 {
+                seconds.push(turn / repeats as f64);
+            }
+        }
+    }
+    seconds.into_iter().map(median).collect()
+}
+
+pub fn median(mut seconds: Vec<f64>) -> f64 {
+    seconds.sort_by(f64::total_cmp);
+    seconds[seconds.len() / 2]
+}
+
+/// Seconds.
+pub fn timed<T>(work: impl FnOnce() -> T) -> f64 {
+    let started = Instant::now();
+    black_box(work());
+    started.elapsed().as_secs_f64()
+}
