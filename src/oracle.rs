@@ -2,8 +2,8 @@
 //!
 //! Same arguments and same result types as [`scoring`](crate::scoring), and the same check of a
 //! [`Scoring`]'s numbers, but no shared arithmetic: sums in f64, the system's `exp`, `exp_m1` and `ln`, a
-//! sort instead of a selection, one thread. Slow and short on purpose. Tests and `memorank demo` compare
-//! the fast path with it in two steps: our cosines lie within the kernel's error bound of [`cosines`],
+//! sort instead of a selection, one thread. Slow and short on purpose. Tests, `memorank demo` and `memorank bench`
+//! compare the fast path with it in two steps: our cosines lie within the kernel's error bound of [`cosines`],
 //! and [`rank_components`] FED OUR COSINES gives the same order and totals within 1e-12.
 
 use crate::Par;

@@ -34,6 +34,7 @@ fn documents() -> Vec<Value> {
         &["show", &store, "a", "--json"],
         &["show", &store, "b", "--json"],
         &["info", &store, "--json"],
+        &["bench", &store, "--rounds", "1", "--json"],
         &["demo", "--memories", "20", "--dim", "2", "--json"],
     ] {
         all.push(run(args).json());
@@ -114,7 +115,7 @@ fn each_command_has_its_schema() {
         .iter()
         .map(|d| d["schema"].to_string())
         .collect();
-    let expected = ["demo", "import", "info", "query", "show", "verify"];
+    let expected = ["bench", "demo", "import", "info", "query", "show", "verify"];
     assert!(
         schemas
             .iter()

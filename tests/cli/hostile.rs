@@ -49,6 +49,7 @@ fn nothing_that_is_stored_reaches_the_terminal_raw() {
         &["info", &store],
         &["info", &store, "--json"],
         &["verify", &store],
+        &["bench", &store, "--rounds", "1"],
     ] {
         harmless(&run(args).ok());
     }

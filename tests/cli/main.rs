@@ -7,6 +7,7 @@ mod import_common;
 use import_common::common;
 
 mod archives;
+mod bench;
 mod damage;
 mod demo;
 mod documents;

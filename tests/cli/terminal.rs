@@ -116,6 +116,7 @@ fn what_is_no_terminal_gets_no_escape_codes() {
         &["show", &store, "g0"],
         &["info", &store],
         &["verify", &store],
+        &["bench", &store, "--rounds", "2"],
         &["import", "npy", &stage.at("G-source.npy"), &stage.at("new")],
         &["demo", "--memories", "5000", "--dim", "8"],
     ] {

@@ -16,6 +16,7 @@ fn every_command_has_the_four_exit_codes() {
     run(["verify", &store]).ok();
     run(["show", &store, "g1"]).ok();
     run(["query", &store, "--like", "g1"]).ok();
+    run(["bench", &store, "--rounds", "1"]).ok();
     run(["import", "npy", &source, &new]).ok();
     run(["demo", "--memories", "10", "--dim", "3"]).ok();
     run(["--help"]).ok();
@@ -26,6 +27,7 @@ fn every_command_has_the_four_exit_codes() {
         &["verify", &none],
         &["show", &none, "g1"],
         &["query", &none, "--like", "g1"],
+        &["bench", &none],
         &["import", "npy", &none, &stage.at("new2")],
         &["import", "reverie", &none, &stage.at("new2")],
         &["import", "genagents", &none, &stage.at("new2")],
@@ -45,6 +47,11 @@ fn every_command_has_the_four_exit_codes() {
         &["import"],
         &["import", "npy"],
         &["import", "other", &source, &new],
+        &["bench"],
+        &["bench", &store, "--rounds", "0"],
+        &["bench", &store, "--rounds", "-1"],
+        &["bench", &store, "-k", "-1"],
+        &["bench", &store, "--svg"],
         &["demo", "--dim", "0"],
         &["demo", "--memories", "-1"],
         &["demo", "--memories", "18446744073709551615"],
@@ -59,6 +66,7 @@ fn every_command_has_the_four_exit_codes() {
         &["show", &broken, "g1"],
         &["query", &broken, "--like", "g1"],
         &["query", &broken, "--like", "g1", "--touch"],
+        &["bench", &broken],
     ] {
         assert!(run(args).fails(3).contains("manifest"), "{args:?}");
     }

@@ -71,20 +71,20 @@ struct Seconds {
 
 /// What the f64 oracle says of the same query.
 #[derive(Serialize)]
-struct Verdict {
-    agrees: bool,
+pub struct Verdict {
+    pub agrees: bool,
     /// Between our cosines and the oracle's, over all memories.
-    largest_cosine_difference: f64,
+    pub largest_cosine_difference: f64,
     /// `kernel::cosine_error_bound` of the dimension.
-    cosine_bound: f64,
+    pub cosine_bound: f64,
     /// Whether the oracle, given our cosines, ranks the same memories in the same order.
-    same_order: bool,
+    pub same_order: bool,
     /// Between our totals and those of the oracle, given our cosines.
-    largest_total_difference: f64,
+    pub largest_total_difference: f64,
 }
 
 impl Verdict {
-    fn new(compared: &Comparison) -> Verdict {
+    pub fn new(compared: &Comparison) -> Verdict {
         Verdict {
             agrees: compared.agrees(),
             largest_cosine_difference: compared.largest_cosine_difference,

@@ -1,10 +1,11 @@
-//! The `memorank` program: import memories, rank them, look at them, check them.
+//! The `memorank` program: import memories, rank them, look at them, check them, and time rankings.
 //!
 //! Data go to stdout, progress to stderr and only to a terminal. Exit code 0: done; 1: an error;
 //! 2: the command line is wrong; 3: damage was found in a store.
 
 #![forbid(unsafe_code)]
 
+mod bench;
 mod demo;
 mod failure;
 mod import;
@@ -48,6 +49,8 @@ enum Command {
     Info(info::Args),
     /// Check every byte of a store against its checksums.
     Verify(verify::Args),
+    /// Measure how fast a store is ranked, beside the plain read of the same bytes.
+    Bench(bench::Args),
 }
 
 fn main() -> ExitCode {
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
         Command::Show(args) => show::run(&args, &mut out),
         Command::Info(args) => info::run(&args, &mut out),
         Command::Verify(args) => verify::run(&args, &mut out),
+        Command::Bench(args) => bench::run(&args, &mut out),
     };
     match done.and_then(|()| out.finish()) {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,0 +1,414 @@
+//! The chart of a bench: from figures to one SVG that needs nothing else and is readable in light and dark.
+//!
+//! Two panels. *Roofline*: bytes per second of plain read, cosine scan and ranking as bars, the plain read
+//! being the roof. *Growth*: the ranking's speed as a share of the plain read's, over the number of
+//! memories.
+
+use super::measure::{Figures, Growth, Roofline, Speed};
+use super::threads;
+use crate::output::{escaped, grouped, one_line};
+use std::fmt::Write;
+
+/// What the chart tells.
+pub struct Chart<'a> {
+    /// The store's.
+    pub name: &'a str,
+    /// How many memories, and of what.
+    pub subject: &'a str,
+    /// How it was measured.
+    pub method: &'a str,
+    pub figures: &'a Figures,
+}
+
+const WIDTH: f64 = 920.0;
+const TOP: f64 = 86.0;
+/// The left edge of a panel's text.
+const LEFT: f64 = 28.0;
+const MIDDLE: f64 = 492.0;
+/// The height of three bars and what they are called.
+const LANE: f64 = 122.0;
+/// Both panels' axes of x: their ticks, and what they count.
+const TICKS_BELOW: f64 = 19.0;
+const UNIT_BELOW: f64 = 39.0;
+
+const STYLE: &str = "\
+text { font-family: system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif; font-size: 12px; fill: #1f2328; }
+.name { font-size: 17px; font-weight: 600; }
+.panel { font-size: 13px; font-weight: 600; }
+.value { font-size: 11px; }
+.muted { fill: #59636e; }
+.middle { text-anchor: middle; }
+.end { text-anchor: end; }
+.halo { stroke: #ffffff; stroke-width: 3px; stroke-linejoin: round; paint-order: stroke; }
+.background { fill: #ffffff; }
+.axis { stroke: #818b98; stroke-width: 1; }
+.grid { stroke: #d1d9e0; stroke-width: 1; }
+.roof { stroke: #59636e; stroke-width: 1.5; stroke-dasharray: 4 3; }
+.read { fill: #9aa4af; }
+.scan { fill: #0969da; }
+.ranking { fill: #c2410c; }
+.series { fill: none; stroke-width: 2; stroke-linejoin: round; }
+.one { stroke: #0f766e; }
+.all { stroke: #8250df; }
+.one.mark { fill: #0f766e; }
+.all.mark { fill: #8250df; }
+@media (prefers-color-scheme: dark) {
+text { fill: #e6edf3; }
+.muted { fill: #9198a1; }
+.halo { stroke: #0d1117; }
+.background { fill: #0d1117; }
+.axis { stroke: #656c76; }
+.grid { stroke: #2a313c; }
+.roof { stroke: #9198a1; }
+.read { fill: #656c76; }
+.scan { fill: #4493f8; }
+.ranking { fill: #f0883e; }
+.one { stroke: #2dd4bf; }
+.all { stroke: #ab7df8; }
+.one.mark { fill: #2dd4bf; }
+.all.mark { fill: #ab7df8; }
+}
+";
+
+/// GB/s: 31.4, 3.14, 0.314.
+pub fn speed(gb_per_s: f64) -> String {
+    match gb_per_s {
+        10.0.. => format!("{gb_per_s:.1}"),
+        0.1.. => format!("{gb_per_s:.2}"),
+        _ => format!("{gb_per_s:.4}"),
+    }
+}
+
+/// A share of the plain read's speed.
+pub fn share(of_plain_read: f64) -> String {
+    format!("{of_plain_read:.2}")
+}
+
+impl Roofline {
+    pub fn named(&self) -> [(&'static str, &Speed); 3] {
+        [
+            ("plain read", &self.plain_read),
+            ("cosine scan", &self.cosine_scan),
+            ("ranking", &self.ranking),
+        ]
+    }
+}
+
+/// The chart as an SVG document.
+pub fn svg(chart: &Chart<'_>) -> String {
+    let figures = chart.figures;
+    let bottom = TOP + 28.0 + LANE * figures.roofline.len().max(2) as f64;
+    let height = bottom + UNIT_BELOW + 19.0;
+    let name = one_line(chart.name, 70);
+    let mut out = Svg(String::new());
+    out.line(format_args!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" \
+         height=\"{height}\" role=\"img\" aria-labelledby=\"title description\">"
+    ));
+    out.line(format_args!(
+        "<title id=\"title\">memorank bench: {}</title>",
+        quoted(&name)
+    ));
+    out.line(format_args!(
+        "<desc id=\"description\">{}</desc>",
+        quoted(&description(chart))
+    ));
+    out.line(format_args!("<style>\n{STYLE}</style>"));
+    out.line(format_args!(
+        "<rect class=\"background\" width=\"{WIDTH}\" height=\"{height}\"/>"
+    ));
+    out.text("name", LEFT, 34.0, &name);
+    let told = format!("{}, {}", chart.subject, chart.method);
+    out.text("muted", LEFT, 55.0, &told);
+    roofline(&mut out, &figures.roofline);
+    growth(&mut out, &figures.growth, bottom);
+    out.line(format_args!("</svg>"));
+    out.0
+}
+
+/// All figures in words.
+fn description(chart: &Chart<'_>) -> String {
+    let mut text = format!("{}, {}. Roofline:", chart.subject, chart.method);
+    for lane in &chart.figures.roofline {
+        for (name, measured) in lane.named() {
+            let (threads, speed) = (threads(lane.threads), speed(measured.gb_per_s));
+            let _ = write!(text, " {threads}, {name} {speed} GB/s;");
+        }
+    }
+    text += " growth, the ranking's speed as a share of the plain read's:";
+    for point in &chart.figures.growth {
+        let (memories, share) = (grouped(point.memories), share(point.ranking.of_plain_read));
+        let _ = write!(
+            text,
+            " {}, {memories} memories {share};",
+            threads(point.threads)
+        );
+    }
+    text
+}
+
+fn roofline(out: &mut Svg, lanes: &[Roofline]) {
+    let bottom = TOP + 28.0 + LANE * lanes.len() as f64;
+    const ZERO: f64 = 116.0;
+    const END: f64 = 330.0;
+    const VALUES: f64 = 440.0;
+    out.text("panel", LEFT, TOP, "Roofline: bytes read per second");
+    let speeds = lanes
+        .iter()
+        .flat_map(|lane| lane.named().map(|(_, s)| s.gb_per_s));
+    let ticks = Ticks::upto(speeds.fold(0.0, f64::max));
+    let x = |gb_per_s: f64| ZERO + (END - ZERO) * gb_per_s / ticks.last();
+    for tick in ticks.values() {
+        out.rule("grid", (x(tick), TOP + 40.0), (x(tick), bottom));
+        out.text(
+            "muted middle",
+            x(tick),
+            bottom + TICKS_BELOW,
+            &ticks.label(tick),
+        );
+    }
+    let centre = f64::midpoint(ZERO, END);
+    out.text("muted middle", centre, bottom + UNIT_BELOW, "GB/s");
+    let ratio = "GB/s, ratio to the plain read";
+    out.text("muted end", VALUES, TOP + 34.0, ratio);
+    for (i, lane) in lanes.iter().enumerate() {
+        let top = TOP + 34.0 + LANE * i as f64;
+        out.text("halo", LEFT, top, &threads(lane.threads));
+        let bars = ["read", "scan", "ranking"].iter().zip(lane.named());
+        for (j, (class, (name, measured))) in bars.enumerate() {
+            let y = top + 10.0 + 28.0 * j as f64;
+            let width = x(measured.gb_per_s) - ZERO;
+            out.line(format_args!(
+                "<rect class=\"{class}\" x=\"{ZERO}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"20\"/>"
+            ));
+            out.text("muted", LEFT, y + 14.0, name);
+            let value = match j {
+                0 => format!("{} GB/s", speed(measured.gb_per_s)),
+                _ => format!(
+                    "{} GB/s, {}",
+                    speed(measured.gb_per_s),
+                    share(measured.of_plain_read)
+                ),
+            };
+            out.text("end", VALUES, y + 14.0, &value);
+        }
+        let roof = x(lane.plain_read.gb_per_s);
+        out.rule("roof", (roof, top + 5.0), (roof, top + 91.0));
+    }
+    out.rule("axis", (ZERO, TOP + 40.0), (ZERO, bottom));
+}
+
+fn growth(out: &mut Svg, points: &[Growth], bottom: f64) {
+    const FIRST: f64 = 552.0;
+    const LAST: f64 = 872.0;
+    /// Of axes and grid.
+    const EDGES: [f64; 2] = [528.0, 896.0];
+    out.text(
+        "panel",
+        MIDDLE,
+        TOP,
+        "Growth: ranking speed, ratio to the plain read",
+    );
+    let shares = points.iter().map(|point| point.ranking.of_plain_read);
+    let ticks = Ticks::upto(shares.fold(1.0, f64::max));
+    // Below 0 there is room for labels.
+    let zero = bottom - 20.0;
+    let y = |share: f64| zero - (zero - TOP - 54.0) * share / ticks.last();
+    for tick in ticks.values() {
+        let class = if tick == 0.0 { "axis" } else { "grid" };
+        out.rule(class, (EDGES[0], y(tick)), (EDGES[1], y(tick)));
+        let label = ticks.label(tick);
+        out.text("muted end", EDGES[0] - 6.0, y(tick) + 4.0, &label);
+    }
+    out.rule("roof", (EDGES[0], y(1.0)), (EDGES[1], y(1.0)));
+
+    // The first lane has all sizes, and the others the same.
+    let lanes: Vec<&[Growth]> = points.chunk_by(|a, b| a.threads == b.threads).collect();
+    let sizes = lanes.first().copied().unwrap_or_default();
+    let log = |memories: usize| (memories.max(1) as f64).log10();
+    let range = match sizes {
+        [first, .., last] => [log(first.memories), log(last.memories)],
+        _ => [0.0, 0.0],
+    };
+    let x = |memories: usize| match range[1] - range[0] {
+        0.0 => f64::midpoint(FIRST, LAST),
+        span => FIRST + (LAST - FIRST) * (log(memories) - range[0]) / span,
+    };
+
+    // From the right, so that the whole store keeps its labels.
+    let (mut taken_by_ticks, mut taken_by_values) = (f64::INFINITY, f64::INFINITY);
+    let mut valued = Vec::new();
+    for point in sizes.iter().rev() {
+        let (x, label) = (x(point.memories), compact(point.memories));
+        let half = 4.0 * label.len() as f64;
+        if x + half <= taken_by_ticks {
+            out.text("muted middle", x, bottom + TICKS_BELOW, &label);
+            taken_by_ticks = x - half;
+        }
+        if x + 16.0 <= taken_by_values {
+            valued.push(point.memories);
+            taken_by_values = x - 16.0;
+        }
+    }
+    let centre = f64::midpoint(EDGES[0], EDGES[1]);
+    let unit = "memories (log scale)";
+    out.text("muted middle", centre, bottom + UNIT_BELOW, unit);
+
+    let at = |point: &Growth| (x(point.memories), y(point.ranking.of_plain_read));
+    for (lane, class) in lanes.iter().zip(["one", "all"]) {
+        let path: Vec<_> = lane
+            .iter()
+            .map(at)
+            .map(|(x, y)| format!("{x:.1},{y:.1}"))
+            .collect();
+        let path = path.join(" ");
+        out.line(format_args!(
+            "<polyline class=\"series {class}\" points=\"{path}\"/>"
+        ));
+        lane.iter().for_each(|point| out.mark(class, at(point)));
+    }
+    // The higher share of a size above its point, the lower one below.
+    for memories in valued {
+        let mut these: Vec<_> = points.iter().filter(|p| p.memories == memories).collect();
+        these.sort_by(|a, b| b.ranking.of_plain_read.total_cmp(&a.ranking.of_plain_read));
+        for (point, offset) in these.into_iter().zip([-9.0, 17.0]) {
+            let (x, y) = at(point);
+            let label = share(point.ranking.of_plain_read);
+            out.text("value middle halo", x, y + offset, &label);
+        }
+    }
+
+    let mut left = EDGES[0];
+    let legend = TOP + 28.0;
+    for (lane, class) in lanes.iter().zip(["one", "all"]) {
+        let y = legend - 4.0;
+        out.rule(&format!("series {class}"), (left, y), (left + 24.0, y));
+        out.mark(class, (left + 12.0, y));
+        out.text("muted", left + 31.0, legend, &threads(lane[0].threads));
+        left += 122.0;
+    }
+    let y = legend - 4.0;
+    out.rule("roof", (left, y), (left + 24.0, y));
+    out.text("muted", left + 31.0, legend, "plain read");
+}
+
+/// Evenly spaced values from 0 to one that is not below what is shown.
+struct Ticks {
+    step: f64,
+    steps: usize,
+    decimals: usize,
+}
+
+impl Ticks {
+    /// At most five steps of 1, 2 or 5 times a power of ten.
+    fn upto(largest: f64) -> Ticks {
+        let largest = largest.max(1e-9);
+        let mut power = largest.log10().floor() as i32 - 1;
+        loop {
+            for factor in [1.0, 2.0, 5.0] {
+                let step = factor * 10f64.powi(power);
+                let steps = (largest / step - 1e-9).ceil().max(1.0) as usize;
+                if steps <= 5 {
+                    let decimals = power.min(0).unsigned_abs() as usize;
+                    return Ticks {
+                        step,
+                        steps,
+                        decimals,
+                    };
+                }
+            }
+            power += 1;
+        }
+    }
+
+    fn last(&self) -> f64 {
+        self.step * self.steps as f64
+    }
+
+    fn values(&self) -> impl Iterator<Item = f64> {
+        (0..=self.steps).map(|i| self.step * i as f64)
+    }
+
+    fn label(&self, tick: f64) -> String {
+        match tick {
+            0.0 => "0".to_owned(),
+            _ => format!("{tick:.0$}", self.decimals),
+        }
+    }
+}
+
+/// 999, 1k, 1.5k, 1.23M.
+fn compact(n: usize) -> String {
+    let (value, unit) = match n as f64 {
+        n @ ..1e3 => (n, ""),
+        n @ ..999.5e3 => (n / 1e3, "k"),
+        n @ ..999.5e6 => (n / 1e6, "M"),
+        n => (n / 1e9, "G"),
+    };
+    let text = match value {
+        100.0.. => format!("{value:.0}"),
+        10.0.. => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    };
+    let text = match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.'),
+        false => &text,
+    };
+    format!("{text}{unit}")
+}
+
+/// Text for an XML document: no markup, no character that XML does not allow.
+fn quoted(text: &str) -> String {
+    let mut out = String::new();
+    for c in escaped(text).chars() {
+        match c {
+            '&' => out += "&amp;",
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '"' => out += "&quot;",
+            '\u{fffe}' | '\u{ffff}' => out.push(char::REPLACEMENT_CHARACTER),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// The document so far, an element a line.
+struct Svg(String);
+
+impl Svg {
+    fn line(&mut self, line: std::fmt::Arguments<'_>) {
+        // Writing to a String does not fail.
+        let _ = writeln!(self.0, "{line}");
+    }
+
+    fn text(&mut self, class: &str, x: f64, y: f64, text: &str) {
+        let text = quoted(text);
+        self.line(format_args!(
+            "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\">{text}</text>"
+        ));
+    }
+
+    fn rule(&mut self, class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
+        self.line(format_args!(
+            "<line class=\"{class}\" x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\"/>"
+        ));
+    }
+
+    /// A round point on one thread, a square one on all: not told apart by colour alone.
+    fn mark(&mut self, class: &str, (x, y): (f64, f64)) {
+        match class {
+            "one" => self.line(format_args!(
+                "<circle class=\"{class} mark\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\"/>"
+            )),
+            _ => self.line(format_args!(
+                "<rect class=\"{class} mark\" x=\"{:.1}\" y=\"{:.1}\" width=\"7\" height=\"7\"/>",
+                x - 3.5,
+                y - 3.5
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
