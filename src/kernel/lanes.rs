@@ -42,6 +42,10 @@ pub(super) trait Lanes: Copy {
 
 /// Shapes of tiles.
 #[derive(Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(
+    not(target_arch = "x86_64"),
+    expect(dead_code, reason = "the portable kernel takes single rows")
+)]
 pub(super) enum Tiles {
     /// 4 rows x 1 query, 4 rows x 4 queries: 32 registers, one per value.
     Wide,

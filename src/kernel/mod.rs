@@ -15,6 +15,8 @@
 //! the row's position, its neighbours, the number of queries or of threads. The floating-point
 //! environment is the default one (round to nearest even, subnormals kept); Rust assumes it too.
 //!
+//! Run on x86-64, and on aarch64 (scalar and portable) under qemu only: the command is `.ci/aarch64`.
+//!
 //! # Error of a cosine
 //!
 //! Let `u = 2^-24`, `m = ceil(dim / 16)` and `S = sum |x[j] q[j]| / (|x| |q|)`. A lane takes `m`

@@ -1,11 +1,12 @@
 //! The portable kernel: the `wide` crate's vectors, chosen when the crate is compiled.
 //!
 //! `wide`'s `mul_add` is fused only where the crate was compiled for a target with the instruction; it is
-//! used on x86-64 compiled with AVX and FMA, where it was tested. Elsewhere the one rounding of the
-//! contract is rebuilt in f64: the product of two f32 is exact there, the sum is rounded to ODD instead of
-//! to even, and the final rounding to f32 is then the only one that shows (f64 has more than two bits
-//! beyond f32's 24; see S. Boldo and G. Melquiond, "Emulation of FMA and correctly rounded sums: proved
-//! algorithms using rounding to odd", IEEE Transactions on Computers 57(4), 2008).
+//! used where it was tested: on x86-64 compiled with AVX and FMA, and on aarch64, which always has it
+//! (under emulation: `.ci/aarch64`). Elsewhere the one rounding of the contract is rebuilt in f64: the
+//! product of two f32 is exact there, the sum is rounded to ODD instead of to even, and the final rounding
+//! to f32 is then the only one that shows (f64 has more than two bits beyond f32's 24; see S. Boldo and
+//! G. Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd",
+//! IEEE Transactions on Computers 57(4), 2008).
 
 use super::lanes::{LANES, Lanes, Tiles};
 use half::f16;
@@ -61,10 +62,13 @@ impl Lanes for Portable {
 /// `a * b + c` with one rounding in each lane.
 #[inline(always)]
 fn fused(a: f32x8, b: f32x8, c: f32x8) -> f32x8 {
-    if cfg!(all(
-        target_arch = "x86_64",
-        target_feature = "avx",
-        target_feature = "fma"
+    if cfg!(any(
+        all(target_arch = "aarch64", target_feature = "neon"),
+        all(
+            target_arch = "x86_64",
+            target_feature = "avx",
+            target_feature = "fma"
+        ),
     )) {
         a.mul_add(b, c)
     } else {
