@@ -54,6 +54,11 @@ impl Par {
                     f(i, state, chunk);
                 }
             }
+            // One part is not worth the way to another thread.
+            #[cfg(feature = "rayon")]
+            Par::Rayon if data.len() <= size => {
+                Par::Serial.for_each_chunk(states, data, size, f);
+            }
             #[cfg(feature = "rayon")]
             Par::Rayon => {
                 use rayon::prelude::*;
@@ -74,6 +79,8 @@ impl Par {
                 .iter_mut()
                 .enumerate()
                 .for_each(|(i, state)| f(i, state)),
+            #[cfg(feature = "rayon")]
+            Par::Rayon if states.len() <= 1 => Par::Serial.for_each(states, f),
             #[cfg(feature = "rayon")]
             Par::Rayon => {
                 use rayon::prelude::*;

@@ -38,6 +38,8 @@ pub(super) trait Lanes: Copy {
     fn mul_acc(self, row: Self, query: Self) -> Self;
     /// The sum by halves: 8, 4, 2, 1.
     fn reduce(self) -> f32;
+    /// Asks for the cache line at `address`, into the second-level cache.
+    fn prefetch(address: *const u8);
 }
 
 /// Shapes of tiles.
@@ -119,15 +121,60 @@ fn streams<L: Lanes, E: Element, const R: usize, const Q: usize>(
     stride: usize,
 ) {
     let length = picks.len() / R;
+    for first in 0..AHEAD.min(length) {
+        prefetch::<L, E, R>(rows, picks, tile_of::<R>(first, length), queries);
+    }
     for first in 0..length {
-        let mut tile = [0; R];
-        for i in 0..R {
-            tile[i] = first + i * length;
+        if first + AHEAD < length {
+            let tile = tile_of::<R>(first + AHEAD, length);
+            prefetch::<L, E, R>(rows, picks, tile, queries);
         }
+        let tile = tile_of::<R>(first, length);
         every_query::<L, E, R, Q>(rows, picks, tile, queries, out, stride);
     }
     for pick in length * R..picks.len() {
         every_query::<L, E, 1, Q>(rows, picks, [pick], queries, out, stride);
+    }
+}
+
+/// The row of a pick.
+#[inline(always)]
+fn row<'a, E>(rows: &'a [E], picks: &Picks<'_>, pick: usize, queries: &Queries) -> &'a [E] {
+    let dim = queries.dim().get();
+    &rows[picks.row(pick) * dim..][..dim]
+}
+
+/// Tiles between the one that is read and the one that is asked for.
+const AHEAD: usize = 2;
+
+/// The picks of a tile: one of each stream.
+#[inline(always)]
+fn tile_of<const R: usize>(first: usize, length: usize) -> [usize; R] {
+    let mut tile = [0; R];
+    for i in 0..R {
+        tile[i] = first + i * length;
+    }
+    tile
+}
+
+/// Asks for the listed rows of a tile. They may lie anywhere, where no prefetcher of the hardware looks for
+/// them: 10,000 of 1,000,000 x 768 f16, scattered, took 2.9 ms without this and 1.5 ms with it, into
+/// the second-level cache (the first-level one: 2.9 ms).
+#[inline(always)]
+fn prefetch<L: Lanes, E, const R: usize>(
+    rows: &[E],
+    picks: &Picks<'_>,
+    tile: [usize; R],
+    queries: &Queries,
+) {
+    const LINE: usize = 64;
+    if let Picks::Range(_) = picks {
+        return;
+    }
+    for pick in tile {
+        for line in row(rows, picks, pick, queries).chunks(LINE / size_of::<E>()) {
+            L::prefetch(line.as_ptr().cast());
+        }
     }
 }
 
@@ -141,10 +188,9 @@ fn every_query<L: Lanes, E: Element, const R: usize, const Q: usize>(
     out: &mut [f32],
     stride: usize,
 ) {
-    let dim = queries.dim().get();
     let mut picked: [&[E]; R] = [&[]; R];
     for i in 0..R {
-        picked[i] = &rows[picks.row(tile[i]) * dim..][..dim];
+        picked[i] = row(rows, picks, tile[i], queries);
     }
     let mut q = 0;
     while q + Q <= queries.len() {

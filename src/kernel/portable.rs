@@ -57,6 +57,10 @@ impl Lanes for Portable {
         }
         lanes[0]
     }
+
+    /// There is no portable way to ask.
+    #[inline(always)]
+    fn prefetch(_: *const u8) {}
 }
 
 /// `a * b + c` with one rounding in each lane.

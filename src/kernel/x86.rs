@@ -61,6 +61,11 @@ impl Lanes for Avx2 {
         // SAFETY: target features as in `zero`.
         unsafe { reduce_8(_mm256_add_ps(self.0, self.1)) }
     }
+
+    #[inline(always)]
+    fn prefetch(address: *const u8) {
+        prefetch(address);
+    }
 }
 
 /// One register of 16 lanes.
@@ -107,6 +112,11 @@ impl Lanes for Avx512 {
             reduce_8(_mm256_add_ps(low, high))
         }
     }
+
+    #[inline(always)]
+    fn prefetch(address: *const u8) {
+        prefetch(address);
+    }
 }
 
 /// `l[i] + l[i + 4]`, then `+ 2`, `+ 1`.
@@ -124,6 +134,12 @@ unsafe fn reduce_8(lanes: __m256) -> f32 {
         let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
         _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps::<1>(two, two)))
     }
+}
+
+#[inline(always)]
+fn prefetch(address: *const u8) {
+    // SAFETY: SSE is part of x86-64, and a prefetch has no effect but on the caches.
+    unsafe { _mm_prefetch::<_MM_HINT_T1>(address.cast()) }
 }
 
 /// [`scan`] with AVX2.

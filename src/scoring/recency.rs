@@ -51,6 +51,16 @@ impl Decay {
     }
 }
 
+/// `max(0, since - last_access)`, exact over all of i64.
+#[inline(always)]
+pub(super) fn age(since: i64, last_access: i64) -> u64 {
+    if last_access < since {
+        since.abs_diff(last_access)
+    } else {
+        0
+    }
+}
+
 /// Min-max of recency over ages from `youngest` to `oldest`.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum AgeScale {
@@ -117,5 +127,12 @@ impl AgeScale {
                 }
             }
         }
+    }
+
+    /// Normalised recency of one age.
+    pub(super) fn normalized(&self, age: u64) -> f64 {
+        let mut out = [0.0];
+        self.normalize(std::iter::once(age), &mut out);
+        out[0]
     }
 }

@@ -199,9 +199,9 @@ impl Extent {
                 }
                 let (access, importance) = (signals.last_access[row], signals.importance[row]);
                 finite &= importance.is_finite();
-                all.relevance = widened(all.relevance, &[relevance[i]], |x| x + 0.0);
-                all.importance = widened(all.importance, &[importance], |x| x + 0.0);
-                all.last_access = widened(all.last_access, &[access], |x| x);
+                all.relevance = wider(all.relevance, relevance[i] + 0.0);
+                all.importance = wider(all.importance, importance + 0.0);
+                all.last_access = wider(all.last_access, access);
             }),
         }
         if !finite {

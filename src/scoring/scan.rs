@@ -162,41 +162,61 @@ impl<'w, 's, S: Relevance> Scan<'w, 's, S> {
         self.runs(i, |run| {
             let signals = self.slots.segments[run.segment].signals();
             let relevance = self.relevance(index, run.slot, run.len());
-            for start in (0..run.len()).step_by(BLOCK) {
-                let block = run.part(start..(start + BLOCK).min(run.len()));
+            let mut start = 0;
+            while start < run.len() {
+                // All of the first block's totals are computed: a short one soon gives a floor.
+                let size = match top.floor() {
+                    f64::NEG_INFINITY => BLOCK / 4,
+                    _ => BLOCK,
+                };
+                let block = run.part(start..(start + size).min(run.len()));
                 let relevance = &relevance[start..][..block.len()];
-                let gathered: [f32; BLOCK];
-                let importance = match &block.picks {
-                    Picks::Range(rows) => &signals.importance[rows.clone()],
+                start += block.len();
+                let gathered: ([i64; BLOCK], [f32; BLOCK]);
+                let (last_access, importance) = match &block.picks {
+                    Picks::Range(rows) => (
+                        &signals.last_access[rows.clone()],
+                        &signals.importance[rows.clone()],
+                    ),
                     Picks::List { .. } => {
-                        gathered = gather(&block, signals.importance);
-                        &gathered[..block.len()]
+                        gathered = (
+                            gather(&block, signals.last_access),
+                            gather(&block, signals.importance),
+                        );
+                        (&gathered.0[..block.len()], &gathered.1[..block.len()])
                     }
                 };
 
                 shortlist.clear();
                 // Rows without a vector so far: they are no candidates and have no position.
                 let mut without = 0;
-                scorer.for_each_within_reach(kernel, relevance, importance, top.floor(), |i| {
-                    if relevance[i].is_nan() {
-                        without += 1;
-                        return;
-                    }
-                    let row = block.row(i);
-                    let raw = Raw {
-                        relevance: relevance[i],
-                        last_access: signals.last_access[row],
-                        importance: importance[i],
-                        position: (before + i - without + 1) as u32,
-                    };
-                    shortlist.push((block.base + row) as u32, &raw);
-                });
+                let floor = top.floor();
+                scorer.for_each_within_reach(
+                    kernel,
+                    relevance,
+                    last_access,
+                    importance,
+                    floor,
+                    |i| {
+                        if relevance[i].is_nan() {
+                            without += 1;
+                            return;
+                        }
+                        let raw = Raw {
+                            relevance: relevance[i],
+                            last_access: last_access[i],
+                            importance: importance[i],
+                            position: (before + i - without + 1) as u32,
+                        };
+                        shortlist.push((block.base + block.row(i)) as u32, &raw);
+                    },
+                );
                 before += block.len() - without;
 
                 scorer.total(kernel, shortlist);
-                let floor = shortlist.kth_total(query.k).max(top.floor());
+                top.raise_floor(shortlist.kth_total(query.k));
                 for (i, &total) in shortlist.totals().iter().enumerate() {
-                    if total >= floor {
+                    if total >= top.floor() {
                         let (row, raw) = (shortlist.row(i), shortlist.raw(i));
                         let tie = match query.ties {
                             Ties::Row => row,
@@ -234,8 +254,8 @@ impl<'w, 's, S: Relevance> Scan<'w, 's, S> {
 }
 
 /// The values of a run's candidates.
-fn gather(run: &Run<'_>, column: &[f32]) -> [f32; BLOCK] {
-    let mut values = [0.0; BLOCK];
+fn gather<T: Copy + Default>(run: &Run<'_>, column: &[T]) -> [T; BLOCK] {
+    let mut values = [T::default(); BLOCK];
     run.for_each_row(|i, row| values[i] = column[row]);
     values
 }

@@ -1,9 +1,9 @@
 //! From raw values and ranges to a total: the one place where a score is put together.
 
-use super::bound::{Bound, Slope};
+use super::bound::{Bound, Chords, Slope};
 use super::query::RankError;
 use super::ranking::{AgeRange, Component, Hit, Range, Ranges};
-use super::recency::{AgeScale, Decay};
+use super::recency::{AgeScale, Decay, age};
 use super::relevance::Extent;
 use super::settings::{Normalization, Recency, Scoring, Since, Weights};
 use super::shortlist::{Listed, Shortlist};
@@ -118,16 +118,6 @@ impl RecencyScale {
                 }
             }
         }
-    }
-}
-
-/// `max(0, since - last_access)`, exact over all of i64.
-#[inline(always)]
-fn age(since: i64, last_access: i64) -> u64 {
-    if last_access < since {
-        since.abs_diff(last_access)
-    } else {
-        0
     }
 }
 
@@ -252,9 +242,17 @@ impl Scorer {
         let bound = Bound {
             relevance: relevance_slope,
             importance: importance_slope,
-            rest: weights.recency
-                + 1e-9 * (relevance_most + weights.recency + importance_most)
-                + f64::MIN_POSITIVE,
+            recency: match &recency {
+                // Fewer are all scored before the bound is asked.
+                RecencyScale::Age {
+                    since,
+                    scale: Some(scale),
+                    ..
+                } if extent.candidates > BLOCK => Chords::new(*since, scale),
+                RecencyScale::Age { .. } | RecencyScale::Position { .. } => Chords::FLAT,
+            },
+            recency_weight: weights.recency,
+            margin: 1e-9 * (relevance_most + weights.recency + importance_most) + f64::MIN_POSITIVE,
         };
         Ok(Scorer {
             formula: Formula {
@@ -277,22 +275,27 @@ impl Scorer {
         self.ranges
     }
 
-    /// Calls `f(i)`, in order, for every candidate of a block that could reach `floor` with the best
-    /// recency there is, and for every one without a vector.
+    /// Calls `f(i)`, in order, for every candidate of a block that could reach `floor`, and for every
+    /// row without a vector.
     #[inline(always)]
     pub(super) fn for_each_within_reach(
         &self,
         kernel: Kernel,
         relevance: &[f32],
+        last_access: &[i64],
         importance: &[f32],
         floor: f64,
         mut f: impl FnMut(usize),
     ) {
+        if floor == f64::NEG_INFINITY {
+            return (0..relevance.len()).for_each(f);
+        }
         // Marked first and visited then: the marking becomes vector code.
         let mut marks = [0u8; BLOCK];
         kernel.run(Mark {
             bound: &self.bound,
             relevance,
+            last_access,
             importance,
             floor,
             marks: &mut marks,
@@ -359,6 +362,7 @@ impl Scorer {
 struct Mark<'a> {
     bound: &'a Bound,
     relevance: &'a [f32],
+    last_access: &'a [i64],
     importance: &'a [f32],
     floor: f64,
     marks: &'a mut [u8; BLOCK],
@@ -371,9 +375,11 @@ impl Loop for Mark<'_> {
     fn run(self) {
         // Copied: a loop that reads it through the reference is no vector code.
         let bound = *self.bound;
-        let signals = self.relevance.iter().zip(self.importance);
-        for (mark, (&relevance, &importance)) in self.marks.iter_mut().zip(signals) {
-            let at_most = bound.at_most(relevance, importance);
+        let signals = self.relevance.iter().zip(self.last_access);
+        let signals = signals.zip(self.importance);
+        for (mark, ((&relevance, &last_access), &importance)) in self.marks.iter_mut().zip(signals)
+        {
+            let at_most = bound.at_most(relevance, last_access, importance);
             *mark = u8::from((at_most >= self.floor) | at_most.is_nan());
         }
     }

@@ -51,6 +51,11 @@ impl Top {
         self.floor
     }
 
+    /// Takes note that k totals of at least `floor` have been or will be pushed.
+    pub(super) fn raise_floor(&mut self, floor: f64) {
+        self.floor = self.floor.max(floor);
+    }
+
     pub(super) fn push(&mut self, entry: Entry) {
         if self.k == 0 {
             return;
@@ -80,7 +85,7 @@ impl Top {
             let (_, last, _) = self
                 .entries
                 .select_nth_unstable_by(self.k - 1, Entry::order);
-            self.floor = last.total;
+            self.floor = self.floor.max(last.total);
             self.entries.truncate(self.k);
         }
     }
