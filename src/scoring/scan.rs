@@ -1,15 +1,20 @@
 //! The two passes over the candidates of a batch of queries.
 
+use super::columns::Signals;
 use super::query::{Query, RankError, Ties};
 use super::ranking::Ranking;
 use super::relevance::{Extent, Relevance};
 use super::score::{Raw, Scorer};
 use super::settings::Scoring;
+use super::shortlist::Shortlist;
 use super::slots::{BLOCK, Run, Slots};
-use super::top::Entry;
+use super::top::{Entry, Top};
 use super::workspace::{Part, Workspace};
-use crate::kernel::Picks;
+use crate::kernel::{Kernel, Picks};
 use crate::parallel::Par;
+
+/// Blocks of the smallest part: fewer cost less than the way to another thread.
+const PART_BLOCKS: usize = 2;
 
 /// The first pass, done: the relevance of every candidate for every query lies in scratch, the ranges
 /// in the parts.
@@ -31,7 +36,7 @@ impl<'w, 's, S: Relevance> Scan<'w, 's, S> {
         workspace: &'w mut Workspace,
     ) -> Result<Scan<'w, 's, S>, RankError> {
         let blocks = slots.len().div_ceil(BLOCK).max(1);
-        let size = blocks.div_ceil(par.parts()) * BLOCK;
+        let size = blocks.div_ceil(par.parts()).max(PART_BLOCKS) * BLOCK;
         let places = slots.len() * queries;
         // Grown, not shrunk: the tail of a longer earlier ranking is never read.
         if workspace.relevance.len() < places {
@@ -151,85 +156,28 @@ impl<'w, 's, S: Relevance> Scan<'w, 's, S> {
         scorer: &Scorer,
     ) {
         let kernel = self.workspace.kernel;
-        let Part {
-            top,
-            shortlist,
-            before,
-            ..
-        } = part;
-        top.start(query.k);
-        let mut before = *before;
+        part.top.start(query.k);
+        let mut before = part.before;
         self.runs(i, |run| {
             let signals = self.slots.segments[run.segment].signals();
             let relevance = self.relevance(index, run.slot, run.len());
             let mut start = 0;
             while start < run.len() {
                 // All of the first block's totals are computed: a short one soon gives a floor.
-                let size = match top.floor() {
+                let size = match part.top.floor() {
                     f64::NEG_INFINITY => BLOCK / 4,
                     _ => BLOCK,
                 };
                 let block = run.part(start..(start + size).min(run.len()));
                 let relevance = &relevance[start..][..block.len()];
                 start += block.len();
-                let gathered: ([i64; BLOCK], [f32; BLOCK]);
-                let (last_access, importance) = match &block.picks {
-                    Picks::Range(rows) => (
-                        &signals.last_access[rows.clone()],
-                        &signals.importance[rows.clone()],
-                    ),
-                    Picks::List { .. } => {
-                        gathered = (
-                            gather(&block, signals.last_access),
-                            gather(&block, signals.importance),
-                        );
-                        (&gathered.0[..block.len()], &gathered.1[..block.len()])
-                    }
-                };
 
-                shortlist.clear();
-                // Rows without a vector so far: they are no candidates and have no position.
-                let mut without = 0;
-                let floor = top.floor();
-                scorer.for_each_within_reach(
-                    kernel,
-                    relevance,
-                    last_access,
-                    importance,
-                    floor,
-                    |i| {
-                        if relevance[i].is_nan() {
-                            without += 1;
-                            return;
-                        }
-                        let raw = Raw {
-                            relevance: relevance[i],
-                            last_access: last_access[i],
-                            importance: importance[i],
-                            position: (before + i - without + 1) as u32,
-                        };
-                        shortlist.push((block.base + block.row(i)) as u32, &raw);
-                    },
+                let (shortlist, floor) = (&mut part.shortlist, part.top.floor());
+                before += list_reachable(
+                    &block, relevance, signals, before, scorer, kernel, floor, shortlist,
                 );
-                before += block.len() - without;
-
                 scorer.total(kernel, shortlist);
-                top.raise_floor(shortlist.kth_total(query.k));
-                for (i, &total) in shortlist.totals().iter().enumerate() {
-                    if total >= top.floor() {
-                        let (row, raw) = (shortlist.row(i), shortlist.raw(i));
-                        let tie = match query.ties {
-                            Ties::Row => row,
-                            Ties::Listed => raw.position,
-                        };
-                        top.push(Entry {
-                            total,
-                            tie,
-                            row,
-                            raw,
-                        });
-                    }
-                }
+                push_best(shortlist, query.ties, &mut part.top);
             }
         });
     }
@@ -249,6 +197,75 @@ impl<'w, 's, S: Relevance> Scan<'w, 's, S> {
         });
         match done {
             Ok(()) => {}
+        }
+    }
+}
+
+/// Lists the candidates of a block that could reach `floor`. `before` is the number of candidates before
+/// the block; gives that of the block's own.
+#[allow(
+    clippy::too_many_arguments,
+    reason = "the one step between a block's columns and its shortlist"
+)]
+fn list_reachable(
+    block: &Run<'_>,
+    relevance: &[f32],
+    signals: Signals<'_>,
+    before: usize,
+    scorer: &Scorer,
+    kernel: Kernel,
+    floor: f64,
+    shortlist: &mut Shortlist,
+) -> usize {
+    let gathered: ([i64; BLOCK], [f32; BLOCK]);
+    let (last_access, importance) = match &block.picks {
+        Picks::Range(rows) => (
+            &signals.last_access[rows.clone()],
+            &signals.importance[rows.clone()],
+        ),
+        Picks::List { .. } => {
+            gathered = (
+                gather(block, signals.last_access),
+                gather(block, signals.importance),
+            );
+            (&gathered.0[..block.len()], &gathered.1[..block.len()])
+        }
+    };
+    shortlist.clear();
+    // Rows without a vector so far: they are no candidates and have no position.
+    let mut without = 0;
+    scorer.for_each_within_reach(kernel, relevance, last_access, importance, floor, |i| {
+        if relevance[i].is_nan() {
+            without += 1;
+            return;
+        }
+        let raw = Raw {
+            relevance: relevance[i],
+            last_access: last_access[i],
+            importance: importance[i],
+            position: (before + i - without + 1) as u32,
+        };
+        shortlist.push((block.base + block.row(i)) as u32, &raw);
+    });
+    block.len() - without
+}
+
+/// Pushes what is among the k best of a shortlist with totals, and of all before it.
+fn push_best(shortlist: &mut Shortlist, ties: Ties, top: &mut Top) {
+    top.raise_floor(shortlist.kth_total(top.k()));
+    for (i, &total) in shortlist.totals().iter().enumerate() {
+        if total >= top.floor() {
+            let (row, raw) = (shortlist.row(i), shortlist.raw(i));
+            let tie = match ties {
+                Ties::Row => row,
+                Ties::Listed => raw.position,
+            };
+            top.push(Entry {
+                total,
+                tie,
+                row,
+                raw,
+            });
         }
     }
 }

@@ -46,6 +46,10 @@ impl Top {
         };
     }
 
+    pub(super) fn k(&self) -> usize {
+        self.k
+    }
+
     /// Totals below this cannot be among the k best.
     pub(super) fn floor(&self) -> f64 {
         self.floor
