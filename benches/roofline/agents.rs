@@ -49,9 +49,9 @@ pub fn run(setup: &Setup, report: &mut Report) {
         turn(|| read_columns(&all, par, Kernel::best())),
         turn(|| rank_each_into(&jobs, &scoring, par, &mut workspace, &mut rankings)),
     ];
-    let seconds = interleaved(setup.rounds(), 1, works);
-    let (read, time) = (seconds[0], seconds[1]);
-    let ratio = read / time;
+    let times = interleaved(setup.rounds(), 1, works);
+    let (read, time) = (times.seconds(0), times.seconds(1));
+    let ratio = times.ratio(0, 1);
     println!(
         "{agents} agents x {EACH} x {DIM} {DTYPE}, {} threads",
         par.threads()

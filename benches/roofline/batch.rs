@@ -43,8 +43,8 @@ pub fn run(setup: &Setup, report: &mut Report) {
             rank_many_into(all, queries, &scoring, par, &mut workspace, &mut rankings)
         }));
     }
-    let seconds = interleaved(setup.rounds(), 1, works);
-    let (read, seconds) = (seconds[0], &seconds[1..]);
+    let times = interleaved(setup.rounds(), 1, works);
+    let read = times.seconds(0);
     println!(
         "{} x {DIM} {DTYPE}, {} threads; plain read {:.2} ms",
         store.len(),
@@ -55,8 +55,8 @@ pub fn run(setup: &Setup, report: &mut Report) {
         "{:>9} {:>9} {:>7} {:>9}",
         "queries", "ms", "of one", "ms each"
     );
-    for (count, &time) in COUNTS.into_iter().zip(seconds) {
-        let of_one = time / seconds[0];
+    for (count, work) in COUNTS.into_iter().zip(1..) {
+        let (time, of_one) = (times.seconds(work), times.ratio(work, 1));
         println!(
             "{count:>9} {:>9.2} {of_one:>7.2} {:>9.2}",
             time * 1e3,

@@ -62,10 +62,10 @@ pub fn run(setup: &Setup, report: &mut Report) {
                 turn(move || rank(full.of(candidates), &mut workspace, &mut ranking))
             })
             .collect();
-        let seconds = interleaved(setup.rounds(), 1, works);
-        for ((name, _), pair) in filters.into_iter().zip(seconds.chunks_exact(2)) {
-            let (full, time) = (pair[0], pair[1]);
-            let share = time / full;
+        let times = interleaved(setup.rounds(), 1, works);
+        for ((name, _), work) in filters.into_iter().zip((0..).step_by(2)) {
+            let (full, time) = (times.seconds(work), times.seconds(work + 1));
+            let share = times.ratio(work + 1, work);
             println!(
                 "{:>9} {name:16} {:>9.2} {:>9.3} {:>7.1} %",
                 par.threads(),

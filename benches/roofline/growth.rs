@@ -61,9 +61,9 @@ pub fn run(setup: &Setup, report: &mut Report) {
                 true => 1,
                 false => BYTES_PER_TURN.div_ceil(bytes),
             };
-            let seconds = interleaved(setup.rounds(), repeats, works);
-            let (read, ranking) = (seconds[0], seconds[1]);
-            let ratio = read / ranking;
+            let times = interleaved(setup.rounds(), repeats, works);
+            let (read, ranking) = (times.seconds(0), times.seconds(1));
+            let ratio = times.ratio(0, 1);
             println!(
                 "{:>9} {rows:>9} {:>10.3} {:>7.1} {ratio:>8.2}",
                 par.threads(),

@@ -40,7 +40,7 @@ impl Setup {
 
     /// Rounds of turns.
     pub fn rounds(&self) -> usize {
-        if self.tiny { 3 } else { 11 }
+        if self.tiny { 3 } else { 21 }
     }
 
     /// One thread, and all where there are more.

@@ -10,8 +10,8 @@
 //! Each part prints a table of its own. At the end there is one line for each target of [`report`], with its
 //! worst case; the process fails if one is missed. Answers are checked before they are timed: a wrong one
 //! is a panic. Times are medians of rounds in which the plain read and the measured thing take turns; a
-//! ratio is the median of the one over that of the other, so 1 is the speed of the plain read and less is
-//! slower. The plain read is [`memorank::yardstick`]'s; it is judged too.
+//! ratio is the median of the rounds' ratios: 1 is the speed of the plain read and less is slower. The plain
+//! read is [`memorank::yardstick`]'s; it is judged too.
 //!
 //! Verdicts are about the best instruction set of the machine, or the one that `MEMORANK_ISA` names; only the
 //! cosine scan has a target for AVX2 beside it. Stores are made in the temporary folder (`TMPDIR`), one at

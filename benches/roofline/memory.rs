@@ -97,14 +97,14 @@ fn warm(setup: &Setup, report: &mut Report, data: &Data) {
                 }
             }
         };
-        let seconds = interleaved(setup.rounds(), 1, things.iter().map(work).collect());
-        let (read_all, read_embeddings) = (seconds[0], seconds[1]);
-        for (&thing, &seconds) in things.iter().zip(&seconds) {
+        let times = interleaved(setup.rounds(), 1, things.iter().map(work).collect());
+        for (work, &thing) in things.iter().enumerate() {
             let (read, bytes) = match thing {
-                Thing::ReadAll | Thing::Ranking(_) => (read_all, bytes_read(all)),
-                Thing::ReadEmbeddings | Thing::Scan(_) => (read_embeddings, bytes.len()),
+                Thing::ReadAll | Thing::Ranking(_) => (0, bytes_read(all)),
+                Thing::ReadEmbeddings | Thing::Scan(_) => (1, bytes.len()),
             };
-            let (ratio, speed) = (read / seconds, bytes as f64 / seconds / 1e9);
+            let (seconds, ratio) = (times.seconds(work), times.ratio(read, work));
+            let speed = bytes as f64 / seconds / 1e9;
             println!(
                 "{:>9} {:24} {:>9.2} {speed:>7.1} {ratio:>8.2}",
                 par.threads(),
@@ -220,12 +220,13 @@ fn other_loops(setup: &Setup, report: &mut Report, data: &Data) {
             );
             works.push(turn(move || read_parts(bytes, par, read)));
         }
-        let seconds = interleaved(setup.rounds(), 1, works);
+        let times = interleaved(setup.rounds(), 1, works);
         let names = ["yardstick"]
             .into_iter()
             .chain(READ_LOOPS.map(|(name, _)| name));
-        for (name, &time) in names.zip(&seconds) {
-            let (ratio, speed) = (seconds[0] / time, bytes.len() as f64 / time / 1e9);
+        for (work, name) in names.enumerate() {
+            let (time, ratio) = (times.seconds(work), times.ratio(0, work));
+            let speed = bytes.len() as f64 / time / 1e9;
             println!(
                 "{:>9} {name:24} {:>9.2} {speed:>7.1} {ratio:>8.2}",
                 par.threads(),

@@ -43,8 +43,8 @@ pub fn run(setup: &Setup, report: &mut Report) {
                     true => (5, 10),
                     false => (51, 300_000 / rows.max(1_000)),
                 };
-                let seconds = interleaved(rounds, repeats, works);
-                let (read, time) = (seconds[0], seconds[1]);
+                let times = interleaved(rounds, repeats, works);
+                let (read, time) = (times.seconds(0), times.seconds(1));
                 let us = time * 1e6;
                 println!(
                     "{:>9} {rows:>6} {dim:>6} {:>9.2} us {us:>8.2} us {:>8.2}",

@@ -13,9 +13,26 @@ pub fn turn<'a, T>(mut work: impl FnMut() -> T + 'a) -> Work<'a> {
     })
 }
 
+/// Seconds of a single time, by work and round.
+pub struct Times(Vec<Vec<f64>>);
+
+impl Times {
+    /// The median of a work's rounds.
+    pub fn seconds(&self, work: usize) -> f64 {
+        median(self.0[work].clone())
+    }
+
+    /// How many times as long `a` took as `b`: the median of the rounds' ratios. A machine that slows
+    /// down for some rounds slows both.
+    pub fn ratio(&self, a: usize, b: usize) -> f64 {
+        let rounds = self.0[a].iter().zip(&self.0[b]);
+        median(rounds.map(|(a, b)| a / b).collect())
+    }
+}
+
 /// Every work `repeats` times per round, one work after the other, so that all of them see the same
-/// machine. Gives the median seconds of a single time of each. A round before the first warms up.
-pub fn interleaved(rounds: usize, repeats: usize, mut works: Vec<Work<'_>>) -> Vec<f64> {
+/// machine. A round before the first warms up.
+pub fn interleaved(rounds: usize, repeats: usize, mut works: Vec<Work<'_>>) -> Times {
     let mut seconds = vec![Vec::with_capacity(rounds); works.len()];
     for round in 0..=rounds {
         for (work, seconds) in works.iter_mut().zip(&mut seconds) {
@@ -25,7 +42,7 @@ pub fn interleaved(rounds: usize, repeats: usize, mut works: Vec<Work<'_>>) -> V
             }
         }
     }
-    seconds.into_iter().map(median).collect()
+    Times(seconds)
 }
 
 pub fn median(mut seconds: Vec<f64>) -> f64 {

@@ -20,6 +20,7 @@
 use super::dispatch::Picks;
 use super::queries::Queries;
 use half::f16;
+use half::slice::HalfFloatSliceExt;
 
 /// Lanes of the contract.
 pub(super) const LANES: usize = 16;
@@ -62,6 +63,8 @@ pub(super) trait Element: Copy {
     const ZERO: Self;
     /// Exactly.
     fn widen(self) -> f32;
+    /// [`widen`](Element::widen) of many, faster. The slices have one length.
+    fn widen_all(elements: &[Self], out: &mut [f32]);
     fn load<L: Lanes>(elements: &[Self; LANES]) -> L;
 }
 
@@ -70,6 +73,10 @@ impl Element for f32 {
     #[inline(always)]
     fn widen(self) -> f32 {
         self
+    }
+    #[inline(always)]
+    fn widen_all(elements: &[f32], out: &mut [f32]) {
+        out.copy_from_slice(elements);
     }
     #[inline(always)]
     fn load<L: Lanes>(elements: &[f32; LANES]) -> L {
@@ -82,6 +89,10 @@ impl Element for f16 {
     #[inline(always)]
     fn widen(self) -> f32 {
         self.to_f32()
+    }
+    #[inline(always)]
+    fn widen_all(elements: &[f16], out: &mut [f32]) {
+        elements.convert_to_f32_slice(out);
     }
     #[inline(always)]
     fn load<L: Lanes>(elements: &[f16; LANES]) -> L {

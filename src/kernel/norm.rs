@@ -138,7 +138,7 @@ pub fn inv_norms(dim: NonZeroUsize, rows: Rows<'_>, out: &mut [f32]) -> Result<(
 fn each<E: Element>(dim: NonZeroUsize, elements: &[E], out: &mut [f32]) -> Result<(), RowError> {
     let mut inverse = Vec::with_capacity(out.len());
     for (row, elements) in elements.chunks_exact(dim.get()).enumerate() {
-        let length = square_sum(elements.iter().map(|&x| x.widen())).sqrt();
+        let length = length(elements);
         if !length.is_finite()
             && let Some(element) = elements.iter().position(|&x| !x.widen().is_finite())
         {
@@ -160,8 +160,24 @@ fn each<E: Element>(dim: NonZeroUsize, elements: &[E], out: &mut [f32]) -> Resul
     Ok(())
 }
 
+/// The length of a row.
+fn length<E: Element>(elements: &[E]) -> f64 {
+    let mut widened = [0.0; 64];
+    let mut sum = 0.0;
+    for elements in elements.chunks(widened.len()) {
+        let widened = &mut widened[..elements.len()];
+        E::widen_all(elements, widened);
+        sum = add_squares(sum, widened.iter().copied());
+    }
+    sum.sqrt()
+}
+
 /// Sum of squares in f64, in ascending order. Finite for finite f32 elements up to any length that
 /// fits in memory, and non-finite if any element is.
 pub(crate) fn square_sum(elements: impl Iterator<Item = f32>) -> f64 {
-    elements.map(f64::from).fold(0.0, |sum, x| sum + x * x)
+    add_squares(0.0, elements)
+}
+
+fn add_squares(sum: f64, elements: impl Iterator<Item = f32>) -> f64 {
+    elements.map(f64::from).fold(sum, |sum, x| sum + x * x)
 }
