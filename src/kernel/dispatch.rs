@@ -131,6 +131,22 @@ impl Kernel {
         }
     }
 
+    /// Asks for the listed values of a column, which may lie anywhere; of a run of rows the hardware's
+    /// prefetchers take care.
+    ///
+    /// # Panics
+    /// If a listed row lies outside `column`.
+    pub(crate) fn prefetch<T>(self, column: &[T], picks: &Picks<'_>) {
+        #[cfg(target_arch = "x86_64")]
+        if let (Picks::List { rows, base }, Isa::Avx2 | Isa::Avx512) = (picks, self.0) {
+            for row in *rows {
+                x86::prefetch((&raw const column[(row - base) as usize]).cast());
+            }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = (column, picks);
+    }
+
     /// Runs a loop compiled for the instruction set. The bits are those of the code as written: the
     /// compiler may not reorder or fuse floating-point operations.
     pub(crate) fn run<L: Loop>(self, work: L) -> L::Output {

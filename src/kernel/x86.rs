@@ -136,8 +136,9 @@ unsafe fn reduce_8(lanes: __m256) -> f32 {
     }
 }
 
+/// Asks for the cache line at `address`, into the second-level cache.
 #[inline(always)]
-fn prefetch(address: *const u8) {
+pub(super) fn prefetch(address: *const u8) {
     // SAFETY: SSE is part of x86-64, and a prefetch has no effect but on the caches.
     unsafe { _mm_prefetch::<_MM_HINT_T1>(address.cast()) }
 }

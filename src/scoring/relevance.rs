@@ -30,6 +30,11 @@ impl Relevance for Columns<'_> {
         queries: &Queries,
         out: &mut [f32],
     ) -> Result<(), RankError> {
+        // What is read after the dot products comes in beside them.
+        let signals = Columns::signals(self);
+        kernel.prefetch(self.inv_norms(), &run.picks);
+        kernel.prefetch(signals.last_access, &run.picks);
+        kernel.prefetch(signals.importance, &run.picks);
         self.dots(kernel, run, queries, out);
         let mut wrong = false;
         for cosines in out.chunks_exact_mut(run.len()) {

@@ -19,7 +19,10 @@ pub(super) const BLOCK: usize = 512;
 const RUN: usize = 32 * BLOCK;
 
 /// Slots of the longest run under a mask, whose set rows are listed on the stack.
-const MASKED_RUN: usize = 8 * BLOCK;
+const MASKED_RUN: usize = 16 * BLOCK;
+
+/// Slots of the longest run of a list: what is asked for beside its rows shall stay in the second-level cache.
+const LISTED_RUN: usize = 2 * BLOCK;
 
 /// Candidates that lie in one segment.
 pub(super) struct Run<'a> {
@@ -175,7 +178,7 @@ impl<'a, S: Segment> Slots<'a, S> {
             Candidates::Rows(list) => {
                 let mut slot = slots.start;
                 while slot < slots.end {
-                    let end = run_end(slot, RUN, slots.end);
+                    let end = run_end(slot, LISTED_RUN, slots.end);
                     let (segment, base) = self.segment_of(list[slot] as usize);
                     let last = base + self.segments[segment].rows();
                     let same = list[slot..end]
