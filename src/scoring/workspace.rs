@@ -8,7 +8,7 @@ use crate::kernel::{Kernel, Queries};
 use std::num::NonZeroUsize;
 
 /// Scratch memory for rankings, and the kernel they run on. Reusing one saves the allocations: 4
-/// bytes per slot (a row, or a listed candidate) and query, some 40 KB for each part of the work that
+/// bytes per slot (a row, or a listed candidate) and query, some 30 KB for each part of the work that
 /// runs beside others, and a few per hit.
 #[derive(Debug)]
 pub struct Workspace {
