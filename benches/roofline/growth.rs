@@ -4,10 +4,10 @@ use crate::check;
 use crate::data::{Data, columns, fits};
 use crate::machine::Setup;
 use crate::report::{Goal, Report, threads};
-use crate::turns::{Work, interleaved, turn};
-use memorank::kernel::{Dtype, Kernel};
-use memorank::scoring::{Preset, Query, Ranking, Workspace, rank_into};
-use memorank::yardstick::{bytes_read, read_columns};
+use crate::turns::{interleaved, read_and_rank};
+use memorank::kernel::Dtype;
+use memorank::scoring::Query;
+use memorank::yardstick::bytes_read;
 use serde_json::json;
 
 const DIM: usize = 384;
@@ -36,7 +36,6 @@ pub fn run(setup: &Setup, report: &mut Report) {
     let store = data.open();
     let embedding = data.query(0);
     let query = Query::new(&embedding, data.now(), 30);
-    let scoring = Preset::paper().scoring;
 
     println!(
         "{:>9} {:>9} {:>10} {:>7} {:>8}",
@@ -47,15 +46,7 @@ pub fn run(setup: &Setup, report: &mut Report) {
         for &rows in &sizes {
             check::ranking(setup, &store, rows, &query);
             let part = [columns(&store, 0..rows)];
-            let (mut workspace, mut ranking) =
-                (Workspace::with_kernel(setup.judged), Ranking::default());
-            let works: Vec<Work<'_>> = vec![
-                turn(|| read_columns(&part, par, Kernel::best())),
-                turn(|| {
-                    let (workspace, ranking) = (&mut workspace, &mut ranking);
-                    rank_into(&part, &query, &scoring, par, workspace, ranking)
-                }),
-            ];
+            let works = read_and_rank(&part, &query, par, setup.judged);
             let bytes = bytes_read(&part);
             let repeats = match setup.tiny {
                 true => 1,

@@ -4,11 +4,11 @@ use crate::check;
 use crate::data::{Data, columns};
 use crate::machine::Setup;
 use crate::report::{Goal, Report, threads};
-use crate::turns::{Work, interleaved, turn};
+use crate::turns::{interleaved, read_and_rank};
 use memorank::Par;
-use memorank::kernel::{Dtype, Kernel};
-use memorank::scoring::{Preset, Query, Ranking, Workspace, rank_into};
-use memorank::yardstick::{bytes_read, read_columns};
+use memorank::kernel::Dtype;
+use memorank::scoring::Query;
+use memorank::yardstick::bytes_read;
 use serde_json::json;
 
 const DTYPE: Dtype = Dtype::F16;
@@ -24,20 +24,11 @@ pub fn run(setup: &Setup, report: &mut Report) {
         let store = data.open();
         let embedding = data.query(0);
         let query = Query::new(&embedding, data.now(), 30);
-        let scoring = Preset::paper().scoring;
         for rows in SIZES {
             check::ranking(setup, &store, rows, &query);
             let part = [columns(&store, 0..rows)];
             for par in setup.pars() {
-                let (mut workspace, mut ranking) =
-                    (Workspace::with_kernel(setup.judged), Ranking::default());
-                let works: Vec<Work<'_>> = vec![
-                    turn(|| read_columns(&part, par, Kernel::best())),
-                    turn(|| {
-                        let (workspace, ranking) = (&mut workspace, &mut ranking);
-                        rank_into(&part, &query, &scoring, par, workspace, ranking)
-                    }),
-                ];
+                let works = read_and_rank(&part, &query, par, setup.judged);
                 // Turns of many calls: what a ranking finds in the caches is what the one before left.
                 let (rounds, repeats) = match setup.tiny {
                     true => (5, 10),

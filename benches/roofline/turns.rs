@@ -1,5 +1,9 @@
 //! Taking turns with a clock.
 
+use memorank::Par;
+use memorank::kernel::Kernel;
+use memorank::scoring::{Columns, Preset, Query, Ranking, Workspace, rank_into};
+use memorank::yardstick::read_columns;
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -11,6 +15,21 @@ pub fn turn<'a, T>(mut work: impl FnMut() -> T + 'a) -> Work<'a> {
     Box::new(move || {
         black_box(work());
     })
+}
+
+/// The plain read of some columns, and their ranking with a workspace of its own that is reused.
+pub fn read_and_rank<'a>(
+    columns: &'a [Columns<'a>],
+    query: &'a Query<'a>,
+    par: Par,
+    kernel: Kernel,
+) -> Vec<Work<'a>> {
+    let scoring = Preset::paper().scoring;
+    let (mut workspace, mut ranking) = (Workspace::with_kernel(kernel), Ranking::default());
+    vec![
+        turn(move || read_columns(columns, par, Kernel::best())),
+        turn(move || rank_into(columns, query, &scoring, par, &mut workspace, &mut ranking)),
+    ]
 }
 
 /// Seconds of a single time, by work and round.

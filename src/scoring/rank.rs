@@ -183,13 +183,10 @@ fn relevance_together(
 ) -> Result<(), BatchError> {
     let rows = out.len() / embeddings.len();
     let embeddings = embeddings.iter().copied();
-    take_queries(slots.segments, embeddings.clone(), &mut workspace.queries)?;
-    let scan = match Scan::new(slots, embeddings.len(), par, workspace) {
-        Ok(scan) => scan,
-        Err(error) => return Err(first_to_fail(slots, embeddings, error, par, workspace)),
-    };
-    scan.for_each_relevance(|query, row, relevance| out[query * rows + row] = relevance);
-    Ok(())
+    first_pass(slots, embeddings, par, workspace, |scan| {
+        scan.for_each_relevance(|query, row, relevance| out[query * rows + row] = relevance);
+        Ok(())
+    })
 }
 
 /// The second seam: everything after relevance, for callers who know it already. `query.embedding` is
@@ -312,16 +309,28 @@ fn rank_together(
     rankings: &mut [Ranking],
 ) -> Result<(), BatchError> {
     let embeddings = queries.iter().map(|q| q.embedding);
+    first_pass(slots, embeddings, par, workspace, |mut scan| {
+        for (index, (query, ranking)) in queries.iter().zip(rankings).enumerate() {
+            scan.rank(index, query, scoring, ranking)
+                .map_err(|error| BatchError { index, error })?;
+        }
+        Ok(())
+    })
+}
+
+/// Takes the first pass for some embeddings, and hands it to `then`.
+fn first_pass<'q>(
+    slots: Slots<'_, Columns<'_>>,
+    embeddings: impl Iterator<Item = &'q [f32]> + Clone,
+    par: Par,
+    workspace: &mut Workspace,
+    then: impl FnOnce(Scan<'_, '_, Columns<'_>>) -> Result<(), BatchError>,
+) -> Result<(), BatchError> {
     take_queries(slots.segments, embeddings.clone(), &mut workspace.queries)?;
-    let mut scan = match Scan::new(slots, queries.len(), par, workspace) {
-        Ok(scan) => scan,
-        Err(error) => return Err(first_to_fail(slots, embeddings, error, par, workspace)),
-    };
-    for (index, (query, ranking)) in queries.iter().zip(rankings).enumerate() {
-        scan.rank(index, query, scoring, ranking)
-            .map_err(|error| BatchError { index, error })?;
+    match Scan::new(slots, workspace.queries.len(), par, workspace) {
+        Ok(scan) => then(scan),
+        Err(error) => Err(first_to_fail(slots, embeddings, error, par, workspace)),
     }
-    Ok(())
 }
 
 /// The first embedding whose pass fails alone too, after that of all together has failed with `error`: a
