@@ -313,6 +313,29 @@ fn rows_are_narrowed_whole_or_not_at_all() {
     }
 }
 
+/// One row after another, one element after another.
+#[test]
+fn inverse_norms_are_sequential_sums_whatever_rows_come_together() {
+    let mut random = Random(77);
+    for d in (1..=34).chain([63, 64, 65, 127, 128, 387]) {
+        let mut f32s: Vec<f32> = (0..19 * d).map(|_| rough(&mut random)).collect();
+        f32s.iter_mut().step_by(d).for_each(|x| *x += 1.0); // No row rounds to zeros.
+        let f16s: Vec<f16> = f32s.iter().map(|&x| f16::from_f32(x)).collect();
+        let stored: Vec<f32> = f16s.iter().map(|x| x.to_f32()).collect();
+        for (rows, values) in [(Rows::F32(&f32s), &f32s), (Rows::F16(&f16s), &stored)] {
+            let mut out = [0.0; 19];
+            inv_norms(dim(d), rows, &mut out).unwrap();
+            for (row, inverse) in values.chunks(d).zip(out) {
+                let mut sum = 0.0;
+                for &x in row {
+                    sum += f64::from(x) * f64::from(x);
+                }
+                assert_eq!(inverse.to_bits(), ((1.0 / sum.sqrt()) as f32).to_bits());
+            }
+        }
+    }
+}
+
 #[test]
 fn a_refused_row_leaves_all_inverse_norms_as_they_were() {
     let mut out = [7.0; 3];

@@ -52,6 +52,8 @@ pub use dispatch::{Kernel, Picks};
 pub use half::f16;
 pub use isa::{Isa, IsaError};
 pub use narrow::to_f16;
+#[cfg(feature = "store")]
+pub(crate) use norm::is_surely_sound;
 pub use norm::{LENGTH_MAX, LENGTH_MIN, RowError, RowProblem, inv_norms};
 pub(crate) use plain_read::plain_read;
 pub use queries::{Queries, QueryError};

@@ -77,7 +77,9 @@ impl<'s> BulkAppend<'s> {
             problem,
         };
         check(memory, id, self.allow_any_evidence).map_err(refused)?;
-        let inv_norm = self.elements.set(memory.embedding).map_err(refused)?;
+        if let Some(embedding) = memory.embedding {
+            self.elements.set(embedding).map_err(refused)?;
+        }
         let slot = match memory.key {
             Some(key) => Some(self.free_slot(key)?),
             None => None,
@@ -91,7 +93,7 @@ impl<'s> BulkAppend<'s> {
                 });
             }
         };
-        if let Err(error) = self.stage(memory, id, inv_norm, kind) {
+        if let Err(error) = self.stage(memory, id, kind) {
             self.store.poisoned = true;
             return Err(error.into());
         }
@@ -129,7 +131,9 @@ impl<'s> BulkAppend<'s> {
             let id = self.next_id(index)?;
             let refused = |problem| AppendError::Refused { index, problem };
             check(memory, id, self.allow_any_evidence).map_err(refused)?;
-            self.elements.set(memory.embedding).map_err(refused)?;
+            if let Some(embedding) = memory.embedding {
+                self.elements.set(embedding).map_err(refused)?;
+            }
             kinds.intern(&memory.kind).map_err(refused)?;
             if let Some(key) = memory.key {
                 let taken = match keys.insert(key, id) {
@@ -194,13 +198,8 @@ impl<'s> BulkAppend<'s> {
         }
     }
 
-    fn stage(
-        &mut self,
-        memory: &NewMemory<'_>,
-        id: u64,
-        inv_norm: f32,
-        kind: u16,
-    ) -> Result<(), WriteError> {
+    fn stage(&mut self, memory: &NewMemory<'_>, id: u64, kind: u16) -> Result<(), WriteError> {
+        self.stage_embedding(memory.embedding.is_some())?;
         let mut encoded = Vec::new();
         evidence::encode(memory.evidence, &mut encoded);
         let importance = memory.importance + 0.0;
@@ -209,8 +208,7 @@ impl<'s> BulkAppend<'s> {
             let ends = |bytes: Column| self.writers[bytes as usize].bytes();
             let fixed: [u8; 8];
             let bytes: &[u8] = match column {
-                Column::Embedding => self.elements.bytes(),
-                Column::InvNorm => &inv_norm.to_le_bytes(),
+                Column::Embedding | Column::InvNorm => continue,
                 Column::Id => &id.to_le_bytes(),
                 Column::Created => &memory.created.to_le_bytes(),
                 Column::LastAccess => &memory.last_access.to_le_bytes(),
@@ -247,7 +245,33 @@ impl<'s> BulkAppend<'s> {
         Ok(())
     }
 
+    /// The embedding that was set, or zeros. Its norm may follow later.
+    fn stage_embedding(&mut self, is_some: bool) -> Result<(), WriteError> {
+        if is_some {
+            self.writers[Column::Embedding as usize].push(self.elements.keep())?;
+            match self.elements.is_full() {
+                true => self.stage_inv_norms(),
+                false => Ok(()),
+            }
+        } else {
+            // In the order of rows.
+            self.stage_inv_norms()?;
+            self.writers[Column::InvNorm as usize].push(&0_f32.to_le_bytes())?;
+            let row_bytes = self.store.dim().get() * self.store.dtype().size_bytes();
+            self.writers[Column::Embedding as usize].push(&vec![0; row_bytes])
+        }
+    }
+
+    fn stage_inv_norms(&mut self) -> Result<(), WriteError> {
+        let writer = &mut self.writers[Column::InvNorm as usize];
+        for inv_norm in self.elements.take_inv_norms() {
+            writer.push(&inv_norm.to_le_bytes())?;
+        }
+        Ok(())
+    }
+
     fn publish(&mut self) -> Result<(), WriteError> {
+        self.stage_inv_norms()?;
         let mut manifest = self.store.manifest.clone();
         for (writer, entry) in self.writers.iter_mut().zip(&mut manifest.columns) {
             if writer.changed() {
