@@ -1,5 +1,6 @@
 //! Query vectors, made ready for the kernels: padded with zeros to whole groups of 16 lanes.
 
+use super::dispatch::{Kernel, Loop};
 use super::lanes::LANES;
 use super::norm::square_sum;
 use std::fmt;
@@ -97,7 +98,14 @@ impl Queries {
         if length == 0.0 {
             return Err(QueryError::Zero);
         }
-        self.extend(vector.iter().map(|&x| (f64::from(x) / length) as f32));
+        let start = self.padded.len();
+        self.padded.resize(start + self.stride(), 0.0);
+        let unit = &mut self.padded[start..][..vector.len()];
+        Kernel::best().run(Divide {
+            vector,
+            length,
+            unit,
+        });
         Ok(())
     }
 
@@ -140,6 +148,24 @@ impl Queries {
         let end = self.padded.len() + self.stride();
         self.padded.extend(elements);
         self.padded.resize(end, 0.0);
+    }
+}
+
+/// `unit = vector / length`, in f64.
+struct Divide<'a> {
+    vector: &'a [f32],
+    length: f64,
+    unit: &'a mut [f32],
+}
+
+impl Loop for Divide<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for (unit, &x) in self.unit.iter_mut().zip(self.vector) {
+            *unit = (f64::from(x) / self.length) as f32;
+        }
     }
 }
 
