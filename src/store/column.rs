@@ -3,6 +3,7 @@
 
 use super::damage::{Damage, Problem};
 use super::evidence;
+use super::files::open_regular;
 use super::format::{BLOCK_BYTES, Column};
 use super::manifest::{Entry, Manifest};
 use super::map::Bytes;
@@ -124,17 +125,6 @@ impl Columns {
         let problem = Problem::Kind { row, kind, kinds };
         Err(self.damage(Column::Kind, row as u64 * 2, problem))
     }
-}
-
-/// Opens a file for reading. A pipe or device in its place would make the reader wait, or never end.
-pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
-    if !std::fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "not a regular file",
-        ));
-    }
-    File::open(path)
 }
 
 /// A column's file, at least as long as committed.

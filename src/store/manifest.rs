@@ -1,8 +1,8 @@
 //! The manifest: read with every field distrusted, written so that the old or the new one is there
 //! whole after any crash.
 
-use super::column::open_regular;
 use super::error::{OpenError, WriteError};
+use super::files::open_regular;
 use super::format::{BLOCK_BYTES, Column, MANIFEST, MAX_DIM, MAX_KINDS, MAX_ROWS, VERSION};
 use super::header::{HEADER_MAX, Header, parse_sum};
 use crate::kernel::Dtype;

@@ -10,13 +10,15 @@
 //! nothing that happens to the files later is seen.
 #![allow(unsafe_code)]
 
+use super::files::{self, File};
 use bytemuck::Pod;
 use memmap2::{Mmap, MmapOptions};
-use std::fs::File;
-use std::io::{self, Read};
+use std::{fs, io};
 
-/// The committed bytes of a column.
-pub(super) enum Bytes {
+/// The first bytes of a [`File`], mapped or read, as [`File::map`] gives them.
+pub struct Bytes(Held);
+
+enum Held {
     Mapped(Mmap),
     /// Whole words, so that the bytes are aligned for every element type; the last may be padding.
     Owned {
@@ -26,13 +28,13 @@ pub(super) enum Bytes {
 }
 
 impl Bytes {
-    pub(super) const EMPTY: Bytes = Bytes::Owned {
+    pub(super) const EMPTY: Bytes = Bytes(Held::Owned {
         words: Vec::new(),
         len: 0,
-    };
+    });
 
     /// The first `len` bytes of `file`, mapped. The caller has checked that the file is as long.
-    pub(super) fn map(file: &File, len: usize) -> io::Result<Bytes> {
+    pub(super) fn map(file: &fs::File, len: usize) -> io::Result<Bytes> {
         // An empty map is refused by some systems and dangles on others.
         if len == 0 {
             return Ok(Bytes::EMPTY);
@@ -40,26 +42,34 @@ impl Bytes {
         // SAFETY: `Mmap` asks that the file is not changed or cut while the map lives. The store's own
         // writers keep that: they append past `len`, write new files, and cut only bytes past the
         // published length (`ColumnWriter::open` and `roll_back`, and `sweep` in `open`), which is at least
-        // `len`. For strangers it is the caller's duty, documented above and on `Store`.
+        // `len`. For strangers it is the caller's duty, documented above, on `Store` and on `File::map`.
         let map = unsafe { MmapOptions::new().len(len).map(file)? };
-        Ok(Bytes::Mapped(map))
+        Ok(Bytes(Held::Mapped(map)))
     }
 
-    /// The first `len` bytes of `file`, read into aligned memory.
-    pub(super) fn read(mut file: &File, len: usize) -> io::Result<Bytes> {
+    /// The first `len` bytes of `file`, read into memory that is aligned for every type of a column's
+    /// elements. Nothing that happens to the file later is seen.
+    ///
+    /// # Errors
+    /// If the file is shorter ([`UnexpectedEof`](io::ErrorKind::UnexpectedEof)), cannot be read, or there is
+    /// no room for so many bytes ([`OutOfMemory`](io::ErrorKind::OutOfMemory)).
+    ///
+    /// # Panics
+    /// If `file` says that it read more than it was asked to.
+    pub fn read<F: File + ?Sized>(file: &F, len: usize) -> io::Result<Bytes> {
         let mut words = Vec::new();
         words
             .try_reserve_exact(len.div_ceil(8))
             .map_err(|_| io::ErrorKind::OutOfMemory)?;
         words.resize(len.div_ceil(8), 0_u64);
-        file.read_exact(&mut bytemuck::cast_slice_mut(&mut words)[..len])?;
-        Ok(Bytes::Owned { words, len })
+        files::read_exact_at(file, 0, &mut bytemuck::cast_slice_mut(&mut words)[..len])?;
+        Ok(Bytes(Held::Owned { words, len }))
     }
 
     pub(super) fn as_slice(&self) -> &[u8] {
-        match self {
-            Bytes::Mapped(map) => map,
-            Bytes::Owned { words, len } => &bytemuck::cast_slice(words)[..*len],
+        match &self.0 {
+            Held::Mapped(map) => map,
+            Held::Owned { words, len } => &bytemuck::cast_slice(words)[..*len],
         }
     }
 
@@ -76,11 +86,20 @@ impl Bytes {
     }
 }
 
+impl std::fmt::Debug for Bytes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Bytes")
+            .field("len", &self.as_slice().len())
+            .field("mapped", &matches!(self.0, Held::Mapped(_)))
+            .finish()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use half::f16;
-    use std::io::{Seek, SeekFrom, Write};
+    use std::io::Write;
 
     // B48
     #[test]
@@ -89,7 +108,6 @@ mod tests {
         let bytes: Vec<u8> = (0..=255).collect();
         file.write_all(&bytes).unwrap();
         for len in [0, 1, 2, 7, 8, 9, 255, 256] {
-            file.seek(SeekFrom::Start(0)).unwrap();
             let read = Bytes::read(&file, len).unwrap();
             let map = Bytes::map(&file, len).unwrap();
             assert_eq!(read.as_slice(), &bytes[..len]);

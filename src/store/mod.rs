@@ -48,6 +48,7 @@ mod damage;
 mod elements;
 mod error;
 mod evidence;
+pub mod files;
 pub mod format;
 mod header;
 mod info;
@@ -76,9 +77,9 @@ pub(crate) use temporary::Temporary;
 pub use verify::{VerifyReport, verify};
 
 use crate::kernel::{Dtype, Rows};
-#[cfg(feature = "import")]
-pub(crate) use column::open_regular;
 use column::{Columns, Hold};
+#[cfg(feature = "import")]
+pub(crate) use files::open_regular;
 use format::{Column, NO_EXPIRY};
 use keys::{Found, KeyIndex};
 use kinds::Kinds;
