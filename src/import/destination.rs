@@ -2,10 +2,12 @@
 
 use super::report::Report;
 use super::{ImportError, Place, Sink, Source};
+use crate::store::files::Disk;
 use crate::store::{AppendError, BulkAppend, CreateOptions, NewMemory, Store, Temporary};
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Nothing may be at `destination`, not even an empty folder.
 pub(super) fn check(destination: &Path) -> Result<(), ImportError> {
@@ -28,7 +30,7 @@ pub(super) fn build(
         let source = io::ErrorKind::InvalidInput.into();
         return Err(io_error(destination, "it names no new folder", source));
     }
-    let temporary = Temporary::beside(destination).map_err(|e| {
+    let temporary = Temporary::beside(Arc::new(Disk), destination).map_err(|e| {
         let remedy = "the folder it lies in must exist and be writable";
         io_error(destination, remedy, e)
     })?;

@@ -34,9 +34,9 @@ pub struct BulkAppend<'s> {
 impl<'s> BulkAppend<'s> {
     pub(super) fn new(store: &'s mut Store) -> Result<BulkAppend<'s>, WriteError> {
         store.writable()?.check()?;
-        let entries = store.manifest.columns.iter();
+        let new = |entry| ColumnWriter::new(&store.files, &store.dir, entry);
         Ok(BulkAppend {
-            writers: entries.map(|e| ColumnWriter::new(&store.dir, e)).collect(),
+            writers: store.manifest.columns.iter().map(new).collect(),
             kinds: store.kinds.clone(),
             keys: KeyIndex::default(),
             elements: Elements::new(store.dim(), store.dtype()),
@@ -284,10 +284,10 @@ impl<'s> BulkAppend<'s> {
         manifest.kinds = self.kinds.names();
         // Before the manifest: an append that cannot be read back is not committed.
         let store = &mut *self.store;
-        let columns = Columns::load(&store.dir, &manifest, store.hold)?;
+        let columns = Columns::load(&*store.files, &store.dir, &manifest, store.hold)?;
         store.writable()?.check()?;
         self.revocable = false;
-        manifest.publish(&store.dir)?;
+        manifest.publish(&*store.files, &store.dir)?;
         let first = store.len();
         store.manifest = manifest;
         store.columns = columns;

@@ -3,13 +3,12 @@
 
 use super::damage::{Damage, Problem};
 use super::evidence;
-use super::files::open_regular;
+use super::files::{File, Files};
 use super::format::{BLOCK_BYTES, Column};
 use super::manifest::{Entry, Manifest};
 use super::map::Bytes;
 use super::memory::Reference;
 use bytemuck::Pod;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::xxh3_64;
@@ -30,7 +29,12 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    pub(super) fn load(dir: &Path, manifest: &Manifest, hold: Hold) -> Result<Columns, Damage> {
+    pub(super) fn load(
+        files: &dyn Files,
+        dir: &Path,
+        manifest: &Manifest,
+        hold: Hold,
+    ) -> Result<Columns, Damage> {
         let mut columns = Columns {
             paths: Vec::with_capacity(Column::COUNT),
             bytes: Vec::with_capacity(Column::COUNT),
@@ -41,7 +45,7 @@ impl Columns {
             let path = dir.join(&entry.file);
             columns.bytes.push(match column {
                 Column::LastAccess => Bytes::EMPTY,
-                _ => load(&path, entry, hold)?,
+                _ => load(files, &path, entry, hold)?,
             });
             columns.paths.push(path);
         }
@@ -128,10 +132,10 @@ impl Columns {
 }
 
 /// A column's file, at least as long as committed.
-pub(super) fn open(path: &Path, entry: &Entry) -> Result<File, Damage> {
+pub(super) fn open(files: &dyn Files, path: &Path, entry: &Entry) -> Result<Box<dyn File>, Damage> {
     let failed = |e: io::Error| unreadable(path, &e);
-    let file = open_regular(path).map_err(failed)?;
-    let found = file.metadata().map_err(failed)?.len();
+    let file = files.open(path).map_err(failed)?;
+    let found = file.bytes().map_err(failed)?;
     if found < entry.bytes {
         let problem = Problem::Cut {
             expected: entry.bytes,
@@ -159,14 +163,19 @@ pub(super) fn unreadable(path: &Path, error: &io::Error) -> Damage {
 }
 
 /// The committed bytes of one column.
-pub(super) fn load(path: &Path, entry: &Entry, hold: Hold) -> Result<Bytes, Damage> {
+pub(super) fn load(
+    files: &dyn Files,
+    path: &Path,
+    entry: &Entry,
+    hold: Hold,
+) -> Result<Bytes, Damage> {
     let failed = |e: io::Error| unreadable(path, &e);
-    let file = open(path, entry)?;
+    let file = open(files, path, entry)?;
     let len = usize::try_from(entry.bytes).unwrap_or(usize::MAX);
     match hold {
-        Hold::Mapped => Bytes::map(&file, len).map_err(failed),
+        Hold::Mapped => file.map(len).map_err(failed),
         Hold::InMemory => {
-            let bytes = Bytes::read(&file, len).map_err(failed)?;
+            let bytes = Bytes::read(&*file, len).map_err(failed)?;
             let first = check(path, &entry.sums, bytes.as_slice()).next();
             first.map_or(Ok(bytes), Err)
         }

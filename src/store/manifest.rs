@@ -2,14 +2,13 @@
 //! whole after any crash.
 
 use super::error::{OpenError, WriteError};
-use super::files::open_regular;
+use super::files::{self, File, Files, What};
 use super::format::{BLOCK_BYTES, Column, MANIFEST, MAX_DIM, MAX_KINDS, MAX_ROWS, VERSION};
 use super::header::{HEADER_MAX, Header, parse_sum};
 use crate::kernel::Dtype;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use xxhash_rust::xxh3::xxh3_64;
@@ -86,26 +85,21 @@ impl Manifest {
     }
 
     /// Reads and checks the manifest in `dir`.
-    pub(super) fn read(dir: &Path) -> Result<Manifest, OpenError> {
+    pub(super) fn read(files: &dyn Files, dir: &Path) -> Result<Manifest, OpenError> {
         let path = dir.join(MANIFEST);
-        let failed = |source: io::Error| match (source.kind(), fs::metadata(dir)) {
-            (io::ErrorKind::NotFound, Ok(_)) => OpenError::NotAStore { path: dir.into() },
+        let failed = |source: io::Error| match (source.kind(), is_directory(files, dir)) {
+            (io::ErrorKind::NotFound, Ok(true)) => OpenError::NotAStore { path: dir.into() },
             (_, Err(e)) if e.kind() == io::ErrorKind::NotFound => {
                 OpenError::Missing { path: dir.into() }
             }
-            (_, Ok(at)) if !at.is_dir() => OpenError::NotADirectory { path: dir.into() },
+            (_, Ok(false)) => OpenError::NotADirectory { path: dir.into() },
             _ => OpenError::io("opening", &path)(source),
         };
-        let mut file = open_regular(&path).map_err(failed)?;
-        let len = (file.metadata())
-            .map_err(OpenError::io("examining", &path))?
-            .len();
+        let file = files.open(&path).map_err(failed)?;
+        let len = (file.bytes()).map_err(OpenError::io("examining", &path))?;
         // Only a manifest is read whole, however large a foreign file may be.
         let mut bytes = Vec::new();
-        (Read::by_ref(&mut file)
-            .take(HEADER_MAX)
-            .read_to_end(&mut bytes))
-        .map_err(OpenError::io("reading", &path))?;
+        read_up_to(&*file, HEADER_MAX, &mut bytes).map_err(OpenError::io("reading", &path))?;
         let header = Header::parse(&bytes, &path)?;
         let expected = header.bytes.saturating_add(header.body_bytes);
         let cut = |found: u64| OpenError::ManifestCut {
@@ -116,12 +110,8 @@ impl Manifest {
         if len < expected {
             return Err(cut(len));
         }
-        let missing = expected.saturating_sub(bytes.len() as u64);
-        (Read::by_ref(&mut file)
-            .take(missing)
-            .read_to_end(&mut bytes))
-        .map_err(OpenError::io("reading", &path))?;
-        let Some((committed, tail)) = bytes.split_at_checked(expected as usize) else {
+        read_up_to(&*file, expected, &mut bytes).map_err(OpenError::io("reading", &path))?;
+        let Some(committed) = bytes.get(..expected as usize) else {
             return Err(cut(bytes.len() as u64));
         };
         let body = &committed[header.bytes as usize..];
@@ -139,10 +129,10 @@ impl Manifest {
             offset,
             what,
         };
-        let other = first_not_zero(tail.chain(file)).map_err(OpenError::io("reading", &path))?;
+        let other = first_not_zero(&*file, expected).map_err(OpenError::io("reading", &path))?;
         if let Some(at) = other {
             let what = format!("neither zero nor part of the {expected} bytes of its first line");
-            return Err(damaged(expected + at, what));
+            return Err(damaged(at, what));
         }
         let body: Body = serde_json::from_slice(body)
             .map_err(|e| damaged(header.bytes + offset_of(&e, body), e.to_string()))?;
@@ -261,18 +251,18 @@ impl Manifest {
     }
 
     /// Makes this the store's manifest. Everything it names has been synced.
-    pub(super) fn publish(&self, dir: &Path) -> Result<(), WriteError> {
+    pub(super) fn publish(&self, files: &dyn Files, dir: &Path) -> Result<(), WriteError> {
         let (pid, sequence) = (std::process::id(), self.sequence);
         let temporary = dir.join(format!("{MANIFEST}.{pid}.{sequence}.tmp"));
-        let mut file =
-            File::create_new(&temporary).map_err(WriteError::io("creating", &temporary))?;
-        (file.write_all(&self.to_bytes())).map_err(WriteError::io("writing", &temporary))?;
-        file.sync_all()
-            .map_err(WriteError::io("syncing", &temporary))?;
-        sync_directory(dir)?;
+        let file =
+            (files.create_new(&temporary)).map_err(WriteError::io("creating", &temporary))?;
+        files::write_all_at(&*file, 0, &self.to_bytes())
+            .map_err(WriteError::io("writing", &temporary))?;
+        file.sync().map_err(WriteError::io("syncing", &temporary))?;
+        sync_directory(files, dir)?;
         let path = dir.join(MANIFEST);
-        fs::rename(&temporary, &path).map_err(WriteError::io("replacing", &path))?;
-        sync_directory(dir)
+        (files.rename(&temporary, &path)).map_err(WriteError::io("replacing", &path))?;
+        sync_directory(files, dir)
     }
 
     /// Whether `file` is a manifest that was being written.
@@ -284,18 +274,50 @@ impl Manifest {
     }
 }
 
-/// Where the first byte other than zero is, from where `bytes` are read. (A file system that gave a file room
-/// before its length was known can leave zeros after a crash.)
-fn first_not_zero(mut bytes: impl Read) -> io::Result<Option<u64>> {
-    let mut buffer = vec![0; 1 << 16];
-    let mut offset = 0;
+/// Whether what is at `path` is a directory, or a symbolic link to one.
+fn is_directory(files: &dyn Files, path: &Path) -> io::Result<bool> {
+    match files.what(path)? {
+        What::Directory => Ok(true),
+        What::File => Ok(false),
+        What::Other => match files.list(path).map_err(|e| (e.kind(), e)) {
+            Err((io::ErrorKind::NotADirectory, _)) => Ok(false),
+            Err((io::ErrorKind::NotFound, e)) => Err(e),
+            // One that may not be listed is one too.
+            Ok(_) | Err(_) => Ok(true),
+        },
+    }
+}
+
+/// Bytes are read in pieces of so many.
+const PIECE_BYTES: usize = 1 << 16;
+
+/// Adds to the first bytes of a file those after them, until there are `len` or the file ends.
+fn read_up_to(file: &dyn File, len: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
+    while (bytes.len() as u64) < len {
+        let start = bytes.len();
+        let piece = (len - start as u64).min(PIECE_BYTES as u64) as usize;
+        bytes
+            .try_reserve(piece)
+            .map_err(|_| io::ErrorKind::OutOfMemory)?;
+        bytes.resize(start + piece, 0);
+        let read = files::read_some_at(file, start as u64, &mut bytes[start..])?;
+        bytes.truncate(start + read);
+        if read == 0 {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Where the first byte other than zero is, from `offset` on. (A file system that gave a file room before its
+/// length was known can leave zeros after a crash.)
+fn first_not_zero(file: &dyn File, mut offset: u64) -> io::Result<Option<u64>> {
+    let mut buffer = vec![0; PIECE_BYTES];
     loop {
-        let read = match bytes.read(&mut buffer) {
-            Ok(0) => return Ok(None),
-            Ok(read) => read,
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-            Err(e) => return Err(e),
-        };
+        let read = files::read_some_at(file, offset, &mut buffer)?;
+        if read == 0 {
+            return Ok(None);
+        }
         if let Some(at) = buffer[..read].iter().position(|&b| b != 0) {
             return Ok(Some(offset + at as u64));
         }
@@ -314,19 +336,16 @@ fn offset_of(error: &serde_json::Error, json: &[u8]) -> u64 {
 }
 
 /// Makes the names in a directory durable.
-pub(super) fn sync_directory(dir: &Path) -> Result<(), WriteError> {
-    // Windows cannot sync a directory, and has no need to.
-    if cfg!(unix) {
-        let file = File::open(dir).map_err(WriteError::io("opening", dir))?;
-        file.sync_all().map_err(WriteError::io("syncing", dir))?;
-    }
-    Ok(())
+pub(super) fn sync_directory(files: &dyn Files, dir: &Path) -> Result<(), WriteError> {
+    files.sync_dir(dir).map_err(WriteError::io("syncing", dir))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::format::MAGIC;
     use super::*;
+    use crate::store::files::Disk;
+    use std::fs;
 
     fn write(dir: &Path, bytes: &[u8]) {
         fs::write(dir.join(MANIFEST), bytes).unwrap();
@@ -352,8 +371,8 @@ mod tests {
     #[test]
     fn a_manifest_is_read_as_it_was_published() {
         let dir = tempfile::tempdir().unwrap();
-        example().publish(dir.path()).unwrap();
-        assert_eq!(Manifest::read(dir.path()).unwrap(), example());
+        example().publish(&Disk, dir.path()).unwrap();
+        assert_eq!(Manifest::read(&Disk, dir.path()).unwrap(), example());
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 
@@ -394,7 +413,7 @@ mod tests {
             let body = body.replacen(from, to, 1);
             let header = Header::render(VERSION, xxh3_64(body.as_bytes()), body.len() as u64);
             write(dir.path(), (header + &body).as_bytes());
-            let read = Manifest::read(dir.path());
+            let read = Manifest::read(&Disk, dir.path());
             let Err(OpenError::ManifestDamaged { offset, .. }) = read else {
                 panic!("{from} to {to}: {read:?}");
             };
@@ -404,7 +423,7 @@ mod tests {
         let mut wide = Manifest::new(NonZeroUsize::MIN, Dtype::F32, None);
         wide.dim = NonZeroUsize::new(u32::MAX as usize).unwrap();
         write(dir.path(), &wide.to_bytes());
-        let read = Manifest::read(dir.path());
+        let read = Manifest::read(&Disk, dir.path());
         assert!(
             matches!(read, Err(OpenError::ManifestDamaged { .. })),
             "{read:?}"
@@ -418,7 +437,7 @@ mod tests {
             let header = Header::render(VERSION, xxh3_64(body.as_bytes()), body.len() as u64);
             let expected = header.len() as u64 + at;
             write(dir.path(), (header + body).as_bytes());
-            let read = Manifest::read(dir.path());
+            let read = Manifest::read(&Disk, dir.path());
             let Err(OpenError::ManifestDamaged { offset, .. }) = read else {
                 panic!("{body}: {read:?}");
             };
@@ -448,9 +467,9 @@ mod tests {
             payload: b"",
         };
         let set = |sequence| {
-            let mut manifest = Manifest::read(&path).unwrap();
+            let mut manifest = Manifest::read(&Disk, &path).unwrap();
             manifest.sequence = sequence;
-            manifest.publish(&path).unwrap();
+            manifest.publish(&Disk, &path).unwrap();
         };
         set(u64::MAX - 1);
         let mut store = Store::open(&path).unwrap();
@@ -472,11 +491,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         for rest in ["2 \n", "2 anything at all", "18446744073709551615 x\n{}"] {
             write(dir.path(), format!("{MAGIC}{rest}").as_bytes());
-            let read = Manifest::read(dir.path());
+            let read = Manifest::read(&Disk, dir.path());
             assert!(matches!(read, Err(OpenError::Newer { .. })), "{read:?}");
         }
         write(dir.path(), format!("{MAGIC}0 {:016x} 0\n", 0).as_bytes());
-        let read = Manifest::read(dir.path());
+        let read = Manifest::read(&Disk, dir.path());
         assert!(
             matches!(read, Err(OpenError::ManifestDamaged { .. })),
             "{read:?}"

@@ -16,6 +16,7 @@
 //!   [`OpenOptions::verify`]. A flipped bit in a mapped column that still makes a number is found by
 //!   those and not by a ranking.
 //! - Opening costs a few system calls per column and 8 bytes of reading per row, not the columns.
+//! - Every byte goes through [`files`], which a caller can supply. A store can live in memory as well.
 //!
 //! Tested on Linux with little-endian x86-64; other systems are untested, big-endian ones refused. The
 //! directory must not be written to by other programs while a handle is open: see
@@ -74,10 +75,11 @@ pub use memory::{Kind, Memory, NewMemory, Reference};
 pub use open::{CreateOptions, OpenOptions};
 #[cfg(feature = "import")]
 pub(crate) use temporary::Temporary;
-pub use verify::{VerifyReport, verify};
+pub use verify::{VerifyReport, verify, verify_on};
 
 use crate::kernel::{Dtype, Rows};
 use column::{Columns, Hold};
+use files::Files;
 #[cfg(feature = "import")]
 pub(crate) use files::open_regular;
 use format::{Column, NO_EXPIRY};
@@ -88,7 +90,7 @@ use manifest::Manifest;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 #[cfg(target_endian = "big")]
 compile_error!("the store maps little-endian columns; big-endian targets are not supported");
@@ -103,7 +105,8 @@ compile_error!("the store maps little-endian columns; big-endian targets are not
 /// column file (`truncate`, a copy onto it, a sync tool) while a handle is open, the next read past the
 /// new end KILLS THE PROCESS with SIGBUS, which no check can prevent and no error reports; if it writes into one,
 /// other numbers are scored. Whoever opens a store by map owes it that no other program writes to its
-/// directory while the handle lives. Where that cannot be promised, open it into memory.
+/// directory while the handle lives. Where that cannot be promised, open it into memory. (A store on
+/// [`files::InMemory`] is never mapped.)
 ///
 /// ```
 /// use memorank::kernel::Dtype;
@@ -135,6 +138,7 @@ compile_error!("the store maps little-endian columns; big-endian targets are not
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Store {
+    files: Arc<dyn Files>,
     dir: PathBuf,
     /// As published last.
     manifest: Manifest,

@@ -4,6 +4,7 @@ use super::Store;
 use super::column::{self, Columns, Hold};
 use super::damage::{Damage, Problem};
 use super::error::{CreateError, OpenError, WriteError};
+use super::files::{self, Disk, Files, What};
 use super::format::{Column, MAX_DIM};
 use super::kinds::Kinds;
 use super::lock::Lock;
@@ -11,11 +12,10 @@ use super::manifest::{Manifest, sync_directory};
 use super::temporary::Temporary;
 use super::verify::{self, VerifyReport};
 use crate::kernel::Dtype;
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io;
 use std::num::NonZeroUsize;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// What a store is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +54,18 @@ impl Store {
     /// # Errors
     /// If something else is there, if `dim` is too large, or if the operating system refuses.
     pub fn create(path: impl AsRef<Path>, options: &CreateOptions) -> Result<Store, CreateError> {
+        Store::create_on(Arc::new(Disk), path, options)
+    }
+
+    /// As [`create`](Store::create), in any file system, [in memory](files::InMemory) say.
+    ///
+    /// # Errors
+    /// As [`create`](Store::create).
+    pub fn create_on(
+        files: Arc<dyn Files>,
+        path: impl AsRef<Path>,
+        options: &CreateOptions,
+    ) -> Result<Store, CreateError> {
         let path = path.as_ref();
         let dim = options.dim.get();
         if dim > MAX_DIM {
@@ -63,30 +75,32 @@ impl Store {
             return Err(CreateError::NoName { path: path.into() });
         }
         let exists = || CreateError::Exists { path: path.into() };
-        match fs::symlink_metadata(path) {
-            Ok(at) if !at.is_dir() => return Err(exists()),
-            Ok(_) => {
-                let mut entries = fs::read_dir(path).map_err(WriteError::io("listing", path))?;
-                if entries.next().is_some() {
+        match files.what(path) {
+            Ok(What::Directory) => {
+                let names = files.list(path).map_err(WriteError::io("listing", path))?;
+                if !names.is_empty() {
                     return Err(exists());
                 }
             }
+            Ok(_) => return Err(exists()),
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
             Err(e) => return Err(WriteError::io("examining", path)(e).into()),
         }
         let making = WriteError::io("making a directory beside", path);
-        let temporary = Temporary::beside(path).map_err(making)?;
+        let temporary = Temporary::beside(files.clone(), path).map_err(making)?;
         let parent = temporary.parent().to_owned();
-        let manifest = fill(temporary.path(), options)?;
+        let manifest = fill(&*files, temporary.path(), options)?;
         let lock = temporary.rename(path).map_err(|e| match e.kind() {
             io::ErrorKind::DirectoryNotEmpty
             | io::ErrorKind::NotADirectory
             | io::ErrorKind::AlreadyExists => exists(),
             _ => WriteError::io("naming", path)(e).into(),
         })?;
-        sync_directory(&parent)?;
-        let columns = Columns::load(path, &manifest, Hold::Mapped).map_err(WriteError::from)?;
+        sync_directory(&*files, &parent)?;
+        let columns =
+            Columns::load(&*files, path, &manifest, Hold::Mapped).map_err(WriteError::from)?;
         Ok(Store {
+            files,
             dir: path.to_owned(),
             manifest,
             columns,
@@ -129,22 +143,34 @@ impl Store {
     /// As [`open`](Store::open). With `verify` also if anything is damaged, with `in_memory` also if a
     /// checksum is wrong.
     pub fn open_with(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Store, OpenError> {
+        Store::open_on(Arc::new(Disk), path, options)
+    }
+
+    /// As [`open_with`](Store::open_with), in any file system, [in memory](files::InMemory) say.
+    ///
+    /// # Errors
+    /// As [`open_with`](Store::open_with).
+    pub fn open_on(
+        files: Arc<dyn Files>,
+        path: impl AsRef<Path>,
+        options: &OpenOptions,
+    ) -> Result<Store, OpenError> {
         let dir = path.as_ref();
         let hold = match options.in_memory {
             true => Hold::InMemory,
             false => Hold::Mapped,
         };
         // Before the lock: what is no store gets no lock file either.
-        Manifest::read(dir)?;
+        Manifest::read(&*files, dir)?;
         let lock = match options.read_only {
             true => None,
-            false => Some(Lock::take(dir)?),
+            false => Some(Lock::take(&*files, dir)?),
         };
-        let (manifest, (columns, last_access, report)) = read_whole(dir, |manifest| {
-            let columns = Columns::load(dir, manifest, hold)?;
-            let last_access = load_last_access(dir, manifest)?;
+        let (manifest, (columns, last_access, report)) = read_whole(&*files, dir, |manifest| {
+            let columns = Columns::load(&*files, dir, manifest, hold)?;
+            let last_access = load_last_access(&*files, dir, manifest)?;
             let report = match options.verify {
-                true => verify::check_current(dir, manifest)?,
+                true => verify::check_current(&*files, dir, manifest)?,
                 false => VerifyReport::default(),
             };
             Ok((columns, last_access, report))
@@ -156,9 +182,10 @@ impl Store {
             });
         }
         if lock.is_some() {
-            sweep(dir, &manifest);
+            sweep(&*files, dir, &manifest);
         }
         Ok(Store {
+            files,
             dir: dir.to_owned(),
             kinds: Kinds::new(&manifest.kinds),
             manifest,
@@ -176,15 +203,16 @@ impl Store {
 /// Reads a manifest and what it names. If a file is gone because a writer has published a new manifest
 /// meanwhile, starts over.
 pub(super) fn read_whole<T>(
+    files: &dyn Files,
     dir: &Path,
     read: impl Fn(&Manifest) -> Result<T, Damage>,
 ) -> Result<(Manifest, T), OpenError> {
-    let mut manifest = Manifest::read(dir)?;
+    let mut manifest = Manifest::read(files, dir)?;
     for _ in 1..ATTEMPTS {
         match read(&manifest) {
             Ok(whole) => return Ok((manifest, whole)),
             Err(damage) => {
-                let newer = Manifest::read(dir)?;
+                let newer = Manifest::read(files, dir)?;
                 if newer.sequence == manifest.sequence {
                     return Err(damage.into());
                 }
@@ -197,14 +225,17 @@ pub(super) fn read_whole<T>(
 }
 
 /// Last access is kept in memory and written anew, so its old checksums are checked here.
-fn load_last_access(dir: &Path, manifest: &Manifest) -> Result<Vec<i64>, Damage> {
+fn load_last_access(
+    files: &dyn Files,
+    dir: &Path,
+    manifest: &Manifest,
+) -> Result<Vec<i64>, Damage> {
     let entry = manifest.column(Column::LastAccess);
     let path = dir.join(&entry.file);
-    let mut file = column::open(&path, entry)?;
+    let file = column::open(files, &path, entry)?;
     let mut last_access = vec![0_i64; manifest.rows as usize];
     let bytes = bytemuck::cast_slice_mut(&mut last_access);
-    file.read_exact(bytes)
-        .map_err(|e| column::unreadable(&path, &e))?;
+    files::read_exact_at(&*file, 0, bytes).map_err(|e| column::unreadable(&path, &e))?;
     let first = column::check(&path, &entry.sums, bytes).next();
     first.map_or(Ok(last_access), Err)
 }
@@ -237,25 +268,24 @@ impl From<Damage> for OpenError {
 }
 
 /// Makes an empty store in a directory that holds nothing but its lock.
-fn fill(dir: &Path, options: &CreateOptions) -> Result<Manifest, WriteError> {
+fn fill(files: &dyn Files, dir: &Path, options: &CreateOptions) -> Result<Manifest, WriteError> {
     let manifest = Manifest::new(options.dim, options.dtype, options.model.clone());
     for entry in &manifest.columns {
         let path = dir.join(&entry.file);
-        let file = File::create_new(&path).map_err(WriteError::io("creating", &path))?;
-        file.sync_all().map_err(WriteError::io("syncing", &path))?;
+        let file = (files.create_new(&path)).map_err(WriteError::io("creating", &path))?;
+        file.sync().map_err(WriteError::io("syncing", &path))?;
     }
-    manifest.publish(dir)?;
+    manifest.publish(files, dir)?;
     Ok(manifest)
 }
 
 /// Removes what a writer that was stopped left behind: manifests half written, numbered column files that
 /// no manifest names, and bytes past the committed ones. As well as it goes; the next writer tries again.
-fn sweep(dir: &Path, manifest: &Manifest) {
-    let Ok(entries) = fs::read_dir(dir) else {
+fn sweep(files: &dyn Files, dir: &Path, manifest: &Manifest) {
+    let Ok(names) = files.list(dir) else {
         return;
     };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
+    for name in names {
         let Some(name) = name.to_str() else {
             continue;
         };
@@ -264,13 +294,13 @@ fn sweep(dir: &Path, manifest: &Manifest) {
                 && manifest.column(column).file != name
         });
         if numbered || Manifest::is_temporary(name) {
-            let _ = fs::remove_file(entry.path());
+            let _ = files.remove_file(&dir.join(name));
         }
     }
     for entry in &manifest.columns {
         let path = dir.join(&entry.file);
-        if fs::metadata(&path).is_ok_and(|found| found.len() > entry.bytes)
-            && let Ok(file) = File::options().write(true).open(&path)
+        if let Ok(file) = files.open_to_write(&path)
+            && file.bytes().is_ok_and(|found| found > entry.bytes)
         {
             let _ = file.set_len(entry.bytes);
         }

@@ -2,15 +2,17 @@
 //! or none. One is called `.<name>.<pid>.<n>.tmp`, and holds a lock file that is locked while its maker lives.
 
 use super::error::OpenError;
+use super::files::Files;
 use super::lock::Lock;
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A directory that is removed when it is dropped, unless it was renamed.
 pub(crate) struct Temporary {
+    files: Arc<dyn Files>,
     path: PathBuf,
     parent: PathBuf,
     /// `None` once it was renamed.
@@ -20,7 +22,7 @@ pub(crate) struct Temporary {
 impl Temporary {
     /// Makes a directory for what will be `destination`, and removes what was left of others for it by
     /// processes that are gone.
-    pub(crate) fn beside(destination: &Path) -> io::Result<Temporary> {
+    pub(crate) fn beside(files: Arc<dyn Files>, destination: &Path) -> io::Result<Temporary> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let Some(name) = destination.file_name() else {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -29,29 +31,30 @@ impl Temporary {
             Some(parent) if parent != Path::new("") => parent,
             _ => Path::new("."),
         };
-        sweep(parent, name);
+        sweep(&*files, parent, name);
         loop {
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
             let mut own = OsString::from(".");
             own.push(name);
             own.push(format!(".{}.{number}.tmp", std::process::id()));
             let path = parent.join(own);
-            match fs::create_dir(&path) {
+            match files.create_dir(&path) {
                 Ok(()) => {}
                 // Left by a process that had our id.
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
                 Err(e) => return Err(e),
             }
-            match Lock::take(&path) {
+            match Lock::take(&*files, &path) {
                 Ok(lock) => {
                     return Ok(Temporary {
+                        files,
                         path,
                         parent: parent.to_owned(),
                         lock: Some(lock),
                     });
                 }
                 Err(error) => {
-                    let _ = fs::remove_dir_all(&path);
+                    let _ = files.remove_dir_all(&path);
                     return Err(match error {
                         OpenError::Io { source, .. } => source,
                         other => io::Error::other(other),
@@ -72,7 +75,7 @@ impl Temporary {
 
     /// Gives the whole directory its name, replacing an empty directory and nothing else. Gives its lock.
     pub(super) fn rename(mut self, destination: &Path) -> io::Result<Lock> {
-        fs::rename(&self.path, destination)?;
+        self.files.rename(&self.path, destination)?;
         let lock = self.lock.take().expect("it is renamed once");
         Ok(lock.moved(destination))
     }
@@ -82,7 +85,7 @@ impl Drop for Temporary {
     fn drop(&mut self) {
         if self.lock.is_some() {
             // As well as it goes: a name that tells what it is, and the next one for this destination tries again.
-            let _ = fs::remove_dir_all(&self.path);
+            let _ = self.files.remove_dir_all(&self.path);
         }
     }
 }
@@ -91,16 +94,14 @@ impl Drop for Temporary {
 /// surely dead: no process has the id in its name, and its lock, which a process elsewhere (in another
 /// container, say) would hold, can be had. One that was killed between making its directory and taking the
 /// lock leaves an empty directory, which stays.
-fn sweep(parent: &Path, name: &OsStr) {
-    let Ok(entries) = fs::read_dir(parent) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        if let Some(pid) = maker(&entry.file_name(), name)
+fn sweep(files: &dyn Files, parent: &Path, name: &OsStr) {
+    for file in files.list(parent).unwrap_or_default() {
+        let path = parent.join(&file);
+        if let Some(pid) = maker(&file, name)
             && is_gone(pid)
-            && let Some(_held) = Lock::take_left(&entry.path())
+            && let Some(_held) = Lock::take_left(files, &path)
         {
-            let _ = fs::remove_dir_all(entry.path());
+            let _ = files.remove_dir_all(&path);
         }
     }
 }
@@ -130,7 +131,8 @@ fn is_gone(pid: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs::File;
+    use crate::store::files::Disk;
+    use std::fs::{self, File};
 
     #[test]
     fn names_are_read_back_and_no_others() {
@@ -155,8 +157,8 @@ mod tests {
     fn it_is_gone_when_dropped_and_whole_when_renamed() {
         let dir = tempfile::tempdir().unwrap();
         let destination = dir.path().join("store");
-        let one = Temporary::beside(&destination).unwrap();
-        let two = Temporary::beside(&destination).unwrap();
+        let one = Temporary::beside(Arc::new(Disk), &destination).unwrap();
+        let two = Temporary::beside(Arc::new(Disk), &destination).unwrap();
         fs::write(one.path().join("x"), "x").unwrap();
         fs::write(two.path().join("x"), "x").unwrap();
         let path = one.path().to_owned();
@@ -195,12 +197,12 @@ mod tests {
         let elsewhere = left(format!(".a.{NOBODY}.2.tmp"), true);
         let held = File::open(elsewhere.join("lock")).unwrap();
         held.lock().unwrap();
-        let made = Temporary::beside(&dir.path().join("a")).unwrap();
+        let made = Temporary::beside(Arc::new(Disk), &dir.path().join("a")).unwrap();
         assert!(swept.iter().all(|path| !path.exists()));
         assert!(kept.iter().all(|path| path.exists()));
         assert!(elsewhere.exists() && made.path().exists());
         drop((held, made));
-        drop(Temporary::beside(&dir.path().join("a")).unwrap());
+        drop(Temporary::beside(Arc::new(Disk), &dir.path().join("a")).unwrap());
         assert!(!elsewhere.exists());
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), kept.len());
     }

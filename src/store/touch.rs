@@ -5,7 +5,6 @@ use super::error::{TouchError, WriteError};
 use super::format::Column;
 use super::manifest::Entry;
 use super::writer::ColumnWriter;
-use std::fs::{self, File};
 
 impl Store {
     /// Records that `rows` were retrieved at `now`: the last access of each becomes the later of `now`
@@ -60,22 +59,22 @@ impl Store {
         manifest.sequence = manifest.next_sequence(&self.dir)?;
         let file = Column::LastAccess.file(manifest.dtype, Some(manifest.sequence));
         let path = self.dir.join(&file);
-        File::create_new(&path).map_err(WriteError::io("creating", &path))?;
+        (self.files.create_new(&path)).map_err(WriteError::io("creating", &path))?;
         let empty = Entry {
             file,
             bytes: 0,
             sums: Vec::new(),
         };
-        let mut writer = ColumnWriter::new(&self.dir, &empty);
+        let mut writer = ColumnWriter::new(&self.files, &self.dir, &empty);
         writer.push(bytemuck::cast_slice(&self.last_access))?;
         manifest.columns[Column::LastAccess as usize] = writer.finish()?;
         self.writable()?.check()?;
-        manifest.publish(&self.dir)?;
+        manifest.publish(&*self.files, &self.dir)?;
         let old = self.manifest.column(Column::LastAccess).file.clone();
         self.columns.paths[Column::LastAccess as usize] = path;
         self.manifest = manifest;
         // If it stays, the next writer sweeps it.
-        let _ = fs::remove_file(self.dir.join(old));
+        let _ = self.files.remove_file(&self.dir.join(old));
         Ok(())
     }
 }

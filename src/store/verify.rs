@@ -3,6 +3,7 @@
 use super::column::{self, Columns, Hold};
 use super::damage::{Damage, Problem};
 use super::error::OpenError;
+use super::files::{Disk, Files};
 use super::format::Column;
 use super::manifest::Manifest;
 use super::map::Bytes;
@@ -48,25 +49,39 @@ impl VerifyReport {
 /// # Errors
 /// If there is no store, or its manifest is damaged: without it the columns say nothing.
 pub fn verify(path: impl AsRef<Path>) -> Result<VerifyReport, OpenError> {
+    verify_on(&Disk, path)
+}
+
+/// As [`verify`], of the store at `path` in any file system.
+///
+/// # Errors
+/// As [`verify`].
+pub fn verify_on(files: &dyn Files, path: impl AsRef<Path>) -> Result<VerifyReport, OpenError> {
     let dir = path.as_ref();
-    let (_, report) = read_whole(dir, |manifest| check_current(dir, manifest))?;
+    let (_, report) = read_whole(files, dir, |manifest| check_current(files, dir, manifest))?;
     Ok(report)
 }
 
 /// Checks what `manifest` commits. Only a file that a writer has replaced meanwhile is an error, for
 /// [`read_whole`] to start over: it is no damage. All other damage is in the report.
-pub(super) fn check_current(dir: &Path, manifest: &Manifest) -> Result<VerifyReport, Damage> {
-    let mut report = check(dir, manifest);
+pub(super) fn check_current(
+    files: &dyn Files,
+    dir: &Path,
+    manifest: &Manifest,
+) -> Result<VerifyReport, Damage> {
+    let mut report = check(files, dir, manifest);
     let gone = |damage: &Damage| damage.problem == Problem::Missing;
     match report.damages.iter().position(gone) {
-        Some(at) if Manifest::read(dir).is_ok_and(|new| new.sequence != manifest.sequence) => {
+        Some(at)
+            if Manifest::read(files, dir).is_ok_and(|new| new.sequence != manifest.sequence) =>
+        {
             Err(report.damages.swap_remove(at))
         }
         _ => Ok(report),
     }
 }
 
-fn check(dir: &Path, manifest: &Manifest) -> VerifyReport {
+fn check(files: &dyn Files, dir: &Path, manifest: &Manifest) -> VerifyReport {
     let mut report = VerifyReport {
         rows: manifest.rows as usize,
         ..VerifyReport::default()
@@ -79,7 +94,7 @@ fn check(dir: &Path, manifest: &Manifest) -> VerifyReport {
     // All files are opened before any is read: a writer can replace one only in this short time.
     let loaded = Column::ALL.map(|column| {
         let entry = manifest.column(column);
-        column::load(&dir.join(&entry.file), entry, Hold::Mapped)
+        column::load(files, &dir.join(&entry.file), entry, Hold::Mapped)
     });
     let mut whole = [true; Column::COUNT];
     for (column, mut loaded) in Column::ALL.into_iter().zip(loaded) {
@@ -93,7 +108,7 @@ fn check(dir: &Path, manifest: &Manifest) -> VerifyReport {
                 let block = super::format::BLOCK_BYTES as u64;
                 entry.bytes = found - found % block;
                 entry.sums.truncate((found / block) as usize);
-                loaded = column::load(&path, &entry, Hold::Mapped);
+                loaded = column::load(files, &path, &entry, Hold::Mapped);
             } else {
                 loaded = Ok(Bytes::EMPTY);
                 entry.sums.clear();
@@ -103,8 +118,9 @@ fn check(dir: &Path, manifest: &Manifest) -> VerifyReport {
         let bytes = loaded.unwrap_or(Bytes::EMPTY);
         report.files += 1;
         report.blocks += entry.sums.len();
-        let found = std::fs::metadata(&path).map_or(0, |m| m.len());
-        report.uncommitted_bytes += found.saturating_sub(manifest.column(column).bytes);
+        let found = files.open(&path).and_then(|file| file.bytes());
+        let committed = manifest.column(column).bytes;
+        report.uncommitted_bytes += found.unwrap_or(0).saturating_sub(committed);
         (report.damages).extend(column::check(&path, &entry.sums, bytes.as_slice()));
         columns.paths.push(path);
         columns.bytes.push(bytes);

@@ -4,14 +4,15 @@
 use super::column::check_block;
 use super::damage::{Damage, Problem};
 use super::error::WriteError;
+use super::files::{self, File, Files};
 use super::format::BLOCK_BYTES;
 use super::manifest::Entry;
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
 pub(super) struct ColumnWriter {
+    files: Arc<dyn Files>,
     path: PathBuf,
     /// Before this writer.
     committed: u64,
@@ -23,7 +24,9 @@ pub(super) struct ColumnWriter {
 }
 
 struct Open {
-    file: File,
+    file: Box<dyn File>,
+    /// Where `block` starts.
+    start: u64,
     /// The bytes after the last full block.
     block: Vec<u8>,
     /// How many of them are in the file.
@@ -31,8 +34,9 @@ struct Open {
 }
 
 impl ColumnWriter {
-    pub(super) fn new(dir: &Path, entry: &Entry) -> ColumnWriter {
+    pub(super) fn new(files: &Arc<dyn Files>, dir: &Path, entry: &Entry) -> ColumnWriter {
         ColumnWriter {
+            files: files.clone(),
             path: dir.join(&entry.file),
             committed: entry.bytes,
             entry: entry.clone(),
@@ -58,11 +62,8 @@ impl ColumnWriter {
     fn open(&mut self) -> Result<&mut Open, WriteError> {
         if self.open.is_none() {
             let path = &self.path;
-            let mut file = (File::options().read(true).write(true).open(path))
-                .map_err(WriteError::io("opening", path))?;
-            let found = (file.metadata())
-                .map_err(WriteError::io("examining", path))?
-                .len();
+            let file = (self.files.open_to_write(path)).map_err(WriteError::io("opening", path))?;
+            let found = (file.bytes()).map_err(WriteError::io("examining", path))?;
             let committed = self.committed;
             if found < committed {
                 return Err(WriteError::Damaged(Damage {
@@ -79,9 +80,8 @@ impl ColumnWriter {
             }
             let partial = (committed % BLOCK_BYTES as u64) as usize;
             let start = committed - partial as u64;
-            (file.seek(SeekFrom::Start(start))).map_err(WriteError::io("reading", path))?;
             let mut block = vec![0; partial];
-            file.read_exact(&mut block)
+            files::read_exact_at(&*file, start, &mut block)
                 .map_err(WriteError::io("reading", path))?;
             if partial > 0 {
                 let sum = self.entry.sums.last().copied().unwrap_or_default();
@@ -90,6 +90,7 @@ impl ColumnWriter {
             }
             self.open = Some(Open {
                 file,
+                start,
                 block,
                 written: partial,
             });
@@ -114,6 +115,7 @@ impl ColumnWriter {
             if open.block.len() == BLOCK_BYTES {
                 open.write(path)?;
                 entry.sums.push(xxh3_64(&open.block));
+                open.start += BLOCK_BYTES as u64;
                 open.block.clear();
                 open.written = 0;
             }
@@ -124,14 +126,11 @@ impl ColumnWriter {
     /// Bytes that were pushed, read back.
     pub(super) fn read_back(&mut self, offset: u64, len: usize) -> Result<Vec<u8>, WriteError> {
         let path = self.path.clone();
-        self.open()?.write(&path)?;
+        let open = self.open()?;
+        open.write(&path)?;
         let mut bytes = vec![0; len];
-        let mut read = || {
-            let mut file = File::open(&path)?;
-            file.seek(SeekFrom::Start(offset))?;
-            file.read_exact(&mut bytes)
-        };
-        read().map_err(WriteError::io("reading", &path))?;
+        files::read_exact_at(&*open.file, offset, &mut bytes)
+            .map_err(WriteError::io("reading", &path))?;
         Ok(bytes)
     }
 
@@ -139,7 +138,7 @@ impl ColumnWriter {
     pub(super) fn finish(&mut self) -> Result<Entry, WriteError> {
         if let Some(open) = &mut self.open {
             open.write(&self.path)?;
-            (open.file.sync_all()).map_err(WriteError::io("syncing", &self.path))?;
+            (open.file.sync()).map_err(WriteError::io("syncing", &self.path))?;
             if !open.block.is_empty() {
                 self.entry.sums.push(xxh3_64(&open.block));
             }
@@ -157,7 +156,8 @@ impl ColumnWriter {
 
 impl Open {
     fn write(&mut self, path: &Path) -> Result<(), WriteError> {
-        (self.file.write_all(&self.block[self.written..]))
+        let offset = self.start + self.written as u64;
+        files::write_all_at(&*self.file, offset, &self.block[self.written..])
             .map_err(WriteError::io("writing", path))?;
         self.written = self.block.len();
         Ok(())
@@ -167,9 +167,15 @@ impl Open {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::files::Disk;
+
+    fn open_writer(dir: &Path, entry: &Entry) -> ColumnWriter {
+        let files: Arc<dyn Files> = Arc::new(Disk);
+        ColumnWriter::new(&files, dir, entry)
+    }
 
     fn start(dir: &Path) -> Entry {
-        File::create(dir.join("text.bytes")).unwrap();
+        std::fs::File::create(dir.join("text.bytes")).unwrap();
         Entry {
             file: "text.bytes".into(),
             bytes: 0,
@@ -196,7 +202,7 @@ mod tests {
             let mut entry = start(dir.path());
             let mut at = 0;
             for to in cuts.into_iter().chain([all.len()]) {
-                let mut writer = ColumnWriter::new(dir.path(), &entry);
+                let mut writer = open_writer(dir.path(), &entry);
                 for piece in all[at..to].chunks(300_001) {
                     writer.push(piece).unwrap();
                 }
@@ -212,12 +218,12 @@ mod tests {
     #[test]
     fn a_damaged_last_block_is_not_summed_anew() {
         let dir = tempfile::tempdir().unwrap();
-        let mut writer = ColumnWriter::new(dir.path(), &start(dir.path()));
+        let mut writer = open_writer(dir.path(), &start(dir.path()));
         writer.push(b"hello").unwrap();
         assert_eq!(writer.read_back(1, 3).unwrap(), b"ell");
         let entry = writer.finish().unwrap();
         std::fs::write(dir.path().join("text.bytes"), b"hallo").unwrap();
-        let mut writer = ColumnWriter::new(dir.path(), &entry);
+        let mut writer = open_writer(dir.path(), &entry);
         let pushed = writer.push(b" world");
         assert!(matches!(pushed, Err(WriteError::Damaged(_))), "{pushed:?}");
         assert_eq!(
@@ -229,11 +235,11 @@ mod tests {
     #[test]
     fn bytes_past_the_commit_are_cut_and_a_short_file_is_refused() {
         let dir = tempfile::tempdir().unwrap();
-        let mut writer = ColumnWriter::new(dir.path(), &start(dir.path()));
+        let mut writer = open_writer(dir.path(), &start(dir.path()));
         writer.push(b"hello").unwrap();
         let entry = writer.finish().unwrap();
         std::fs::write(dir.path().join("text.bytes"), b"hello, garbage").unwrap();
-        let mut writer = ColumnWriter::new(dir.path(), &entry);
+        let mut writer = open_writer(dir.path(), &entry);
         writer.push(b"!").unwrap();
         writer.finish().unwrap();
         assert_eq!(
@@ -241,7 +247,7 @@ mod tests {
             b"hello!"
         );
         std::fs::write(dir.path().join("text.bytes"), b"hell").unwrap();
-        let pushed = ColumnWriter::new(dir.path(), &entry).push(b"!");
+        let pushed = open_writer(dir.path(), &entry).push(b"!");
         assert!(matches!(pushed, Err(WriteError::Damaged(_))), "{pushed:?}");
     }
 }

@@ -3,18 +3,26 @@
 //! **What it promises**
 //!
 //! - Every byte that a store reads or writes goes through [`Files`], and through the [`File`]s and
-//!   [`FileLock`]s it gives. [`Disk`] is the operating system's. `Store::create` and its like use [`Disk`]; `create_on` and its like take any.
+//!   [`FileLock`]s it gives. [`Disk`] is the operating system's, [`InMemory`] a file system that ends
+//!   with the program. `Store::create` and its like use [`Disk`]; `create_on` and its like take any.
 //! - An implementation may read or write less than it was asked to, or be interrupted: the loops that
 //!   go on are above the traits, in the store.
 //! - An implementation promises what each method says, and no more is asked of it. Names and bytes
 //!   survive a crash of the system if they were synced ([`File::sync`], [`Files::sync_dir`]); whatever
 //!   else survives, the store can be opened.
 
+#[cfg(test)]
+mod contract;
 mod disk;
+#[cfg(test)]
+mod interruptions;
+mod memory;
 
 pub use super::map::Bytes;
 pub use disk::Disk;
+#[cfg(feature = "import")]
 pub(crate) use disk::open_regular;
+pub use memory::InMemory;
 
 use std::ffi::OsString;
 use std::io;
@@ -209,4 +217,30 @@ pub(super) fn read_some_at<F: File + ?Sized>(
             done => return done,
         }
     }
+}
+
+/// Writes until all `bytes` are written.
+///
+/// # Errors
+/// If some are not. How many are is not known then.
+pub(super) fn write_all_at<F: File + ?Sized>(
+    file: &F,
+    mut offset: u64,
+    mut bytes: &[u8],
+) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match file.write_at(offset, bytes) {
+            Ok(0) => {
+                let what = "failed to write whole buffer";
+                return Err(io::Error::new(io::ErrorKind::WriteZero, what));
+            }
+            Ok(written) => {
+                bytes = &bytes[written..];
+                offset += written as u64;
+            }
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
 }
