@@ -61,7 +61,13 @@ pub(super) enum Tiles {
 
 /// An element type of rows.
 pub(super) trait Element: Copy {
+    /// Unsigned, as wide as the element.
+    type Bits: Ord + Copy + Default;
     const ZERO: Self;
+    /// Without the sign, as bits: they ascend with the magnitude, infinity and NaN last.
+    fn magnitude(self) -> Self::Bits;
+    /// The magnitude that has these bits.
+    fn of_magnitude(bits: Self::Bits) -> f32;
     /// Exactly.
     fn widen(self) -> f32;
     /// Exactly; infinite where the element is not finite.
@@ -70,7 +76,15 @@ pub(super) trait Element: Copy {
 }
 
 impl Element for f32 {
+    type Bits = u32;
     const ZERO: f32 = 0.0;
+    #[inline(always)]
+    fn magnitude(self) -> u32 {
+        self.to_bits() & (u32::MAX >> 1)
+    }
+    fn of_magnitude(bits: u32) -> f32 {
+        f32::from_bits(bits)
+    }
     #[inline(always)]
     fn widen(self) -> f32 {
         self
@@ -87,7 +101,15 @@ impl Element for f32 {
 }
 
 impl Element for f16 {
+    type Bits = u16;
     const ZERO: f16 = f16::ZERO;
+    #[inline(always)]
+    fn magnitude(self) -> u16 {
+        self.to_bits() & (u16::MAX >> 1)
+    }
+    fn of_magnitude(bits: u16) -> f32 {
+        f16::from_bits(bits).to_f32()
+    }
     #[inline(always)]
     fn widen(self) -> f32 {
         self.to_f32()

@@ -1,6 +1,6 @@
 //! Rows of f32 elements as f16, to nearest even: checked whole before an element is written.
 
-use super::norm::{RowError, RowProblem};
+use super::norm::{RowError, RowProblem, largest};
 use half::f16;
 use half::slice::HalfFloatSliceExt;
 use std::num::NonZeroUsize;
@@ -32,9 +32,8 @@ pub fn to_f16(dim: NonZeroUsize, rows: &[f32], out: &mut [f16]) -> Result<(), Ro
             return Err(RowError::shape(elements, dim, expected));
         }
     }
-    // A search only where there is something to find: without early exits the check is vector code.
     let fits = |x: f32| x.abs() < F16_OVERFLOW;
-    if !rows.iter().fold(true, |all, &x| all & fits(x)) {
+    if !fits(largest(rows)) {
         let at = rows.iter().position(|&x| !fits(x));
         let at = at.expect("one of them does not fit");
         let (row, element, value) = (at / dim, at % dim, rows[at]);

@@ -218,44 +218,37 @@ impl<E: Element> Loop for Square<'_, E> {
     }
 }
 
-/// Whether a row has a length that [`inv_norms`] takes, as surely as a sum in any order can tell: if not,
-/// `inv_norms` decides. Takes a fraction of its time.
+/// Whether a row surely has a length that [`inv_norms`] takes: if not, `inv_norms` decides. A length is
+/// at least the largest element and at most so many times it as the square root of the dimension.
 #[cfg(feature = "store")]
 pub(crate) fn is_surely_sound(row: Rows<'_>) -> bool {
-    let kernel = Kernel::best();
-    let sum = match row {
-        Rows::F32(s) => kernel.run(UnorderedSum(s)),
-        Rows::F16(s) => kernel.run(UnorderedSum(s)),
+    const DIM_MAX: f64 = (1_u64 << 40) as f64;
+    let largest = match row {
+        Rows::F32(s) => f64::from(largest(s)),
+        // What is not finite is an infinity here.
+        Rows::F16(s) => f64::from(largest(s)),
     };
-    // Two such sums differ by far less than these factors.
-    (2.0 * LENGTH_MIN * LENGTH_MIN..=0.5 * LENGTH_MAX * LENGTH_MAX).contains(&sum)
+    (2.0 * LENGTH_MIN..LENGTH_MAX / DIM_MAX.sqrt()).contains(&largest)
 }
 
-/// The sum of squares, added as vectors.
-#[cfg(feature = "store")]
-struct UnorderedSum<'a, E>(&'a [E]);
+/// The largest magnitude among elements, or what is not finite, if anything is.
+pub(super) fn largest<E: Element>(elements: &[E]) -> f32 {
+    E::of_magnitude(Kernel::best().run(Largest(elements)))
+}
 
-#[cfg(feature = "store")]
-impl<E: Element> Loop for UnorderedSum<'_, E> {
-    type Output = f64;
+/// The largest magnitude, as bits: they ascend with it.
+struct Largest<'a, E>(&'a [E]);
+
+impl<E: Element> Loop for Largest<'_, E> {
+    type Output = E::Bits;
 
     #[inline(always)]
-    fn run(self) -> f64 {
-        let mut sums = [0.0; 16];
-        let mut chunks = self.0.chunks_exact(16);
-        for chunk in chunks.by_ref() {
-            for (sum, &x) in sums.iter_mut().zip(chunk) {
-                *sum += x.square();
-            }
+    fn run(self) -> E::Bits {
+        let mut largest = E::Bits::default();
+        for &x in self.0 {
+            largest = largest.max(x.magnitude());
         }
-        for &x in chunks.remainder() {
-            sums[0] += x.square();
-        }
-        let mut all = 0.0;
-        for sum in sums {
-            all += sum;
-        }
-        all
+        largest
     }
 }
 

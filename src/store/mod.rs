@@ -44,6 +44,7 @@
 //! borrowed columns; it needs no store.
 
 mod append;
+mod behind;
 mod column;
 mod damage;
 mod elements;

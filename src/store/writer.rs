@@ -1,6 +1,7 @@
 //! Appending to a column's file, block by block. One buffer is both what is not yet written and what is
 //! not yet summed, so a writer needs no more memory than a block, whatever is appended.
 
+use super::behind::{Behind, Failed};
 use super::column::check_block;
 use super::damage::{Damage, Problem};
 use super::error::WriteError;
@@ -24,7 +25,11 @@ pub(super) struct ColumnWriter {
 }
 
 struct Open {
-    file: Box<dyn File>,
+    file: Arc<dyn File>,
+    /// Once there is much to write.
+    behind: Option<Behind>,
+    /// Full blocks that were pushed.
+    full: usize,
     /// Where `block` starts.
     start: u64,
     /// The bytes after the last full block.
@@ -89,7 +94,9 @@ impl ColumnWriter {
                 self.entry.sums.pop();
             }
             self.open = Some(Open {
-                file,
+                file: file.into(),
+                behind: None,
+                full: 0,
                 start,
                 block,
                 written: partial,
@@ -113,11 +120,8 @@ impl ColumnWriter {
             open.block.extend_from_slice(now);
             bytes = later;
             if open.block.len() == BLOCK_BYTES {
-                open.write(path)?;
                 entry.sums.push(xxh3_64(&open.block));
-                open.start += BLOCK_BYTES as u64;
-                open.block.clear();
-                open.written = 0;
+                open.write_full(path)?;
             }
         }
         Ok(())
@@ -128,6 +132,7 @@ impl ColumnWriter {
         let path = self.path.clone();
         let open = self.open()?;
         open.write(&path)?;
+        open.settle(&path)?;
         let mut bytes = vec![0; len];
         files::read_exact_at(&*open.file, offset, &mut bytes)
             .map_err(WriteError::io("reading", &path))?;
@@ -138,6 +143,7 @@ impl ColumnWriter {
     pub(super) fn finish(&mut self) -> Result<Entry, WriteError> {
         if let Some(open) = &mut self.open {
             open.write(&self.path)?;
+            open.settle(&self.path)?;
             (open.file.sync()).map_err(WriteError::io("syncing", &self.path))?;
             if !open.block.is_empty() {
                 self.entry.sums.push(xxh3_64(&open.block));
@@ -148,13 +154,50 @@ impl ColumnWriter {
 
     /// Takes back what was pushed, as well as it goes: the next writer would cut it anyway.
     pub(super) fn roll_back(&mut self) {
-        if let Some(open) = self.open.take() {
+        if let Some(mut open) = self.open.take() {
+            let _ = open.settle(&self.path);
             let _ = open.file.set_len(self.committed);
         }
     }
 }
 
+fn failed(path: &Path) -> impl FnOnce(Failed) -> WriteError {
+    |(doing, source)| WriteError::io(doing, path)(source)
+}
+
+/// Full blocks that are written at once, before a thread is worth it.
+const AT_ONCE: usize = 8;
+
 impl Open {
+    /// Writes a block that is full, or has it written, and starts the next one.
+    fn write_full(&mut self, path: &Path) -> Result<(), WriteError> {
+        self.full += 1;
+        if self.full == AT_ONCE {
+            self.behind = Behind::start(self.file.clone()).ok();
+        }
+        match &mut self.behind {
+            Some(behind) => {
+                let full = std::mem::take(&mut self.block);
+                self.block = behind.write(self.start, full).map_err(failed(path))?;
+            }
+            None => {
+                self.write(path)?;
+                self.block.clear();
+            }
+        }
+        self.start += BLOCK_BYTES as u64;
+        self.written = 0;
+        Ok(())
+    }
+
+    /// Waits until what was written behind is in the file.
+    fn settle(&mut self, path: &Path) -> Result<(), WriteError> {
+        match self.behind.take() {
+            Some(mut behind) => behind.finish().map_err(failed(path)),
+            None => Ok(()),
+        }
+    }
+
     fn write(&mut self, path: &Path) -> Result<(), WriteError> {
         let offset = self.start + self.written as u64;
         files::write_all_at(&*self.file, offset, &self.block[self.written..])
