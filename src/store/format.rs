@@ -19,6 +19,7 @@
 //! text.ends.u64, text.bytes         the same; UTF-8
 //! payload.ends.u64, payload.bytes   the same; any bytes
 //! evidence.ends.u64, evidence.bytes the same; references, see below
+//! journal.<n>              segments of the journal: what the columns do not hold yet, see below
 //! ```
 //!
 //! Every column file is a raw little-endian array from byte 0 without a header:
@@ -49,6 +50,70 @@
 //! last one of what is left. A new manifest is written under a temporary name
 //! (`manifest.<pid>.<sequence>.tmp`), synced and renamed over the old one, after everything it names was
 //! synced.
+//!
+//! **The journal** is the segment that the manifest names (`journal_segment`; 0: there is none), then
+//! those with the next numbers, while there is one that continues the one before. Numbers start at 1
+//! and have no leading zeros. All numbers in it are little-endian, and nothing is padded. A segment
+//! starts with a header:
+//!
+//! ```text
+//!  0  16 bytes "memorank journal"
+//! 16  u32  version, 1
+//! 20  u32  flags: 1 = takeover, all else 0
+//! 24  u64  number, as in the name
+//! 32  u64  sequence number of its first record, from 1
+//! 40  u64  bytes of the segment that it continues, all of them durable; 0 for a takeover
+//! 48  u64  0
+//! 56  u64  XXH3-64 (seed 0) of the 56 bytes before
+//! ```
+//!
+//! A takeover holds anew all records of earlier segments that the columns do not hold, and counts only if
+//! the manifest names it: found after another segment, it ends the journal. Any other segment continues
+//! the one with the number before. From byte 64 on come records, one after another:
+//!
+//! ```text
+//!  0  u32  0x314a524d, the bytes "MRJ1"
+//!  4  u32  bytes of the body
+//!  8  u64  sequence number: one more than the record before has, here or in the segment before
+//! 16  u64  bytes of this segment known to be durable when it was written; no more than lie before it
+//! 24  u64  XXH3-64 of the 24 bytes before and the body, with the segment's number as seed
+//! 32       the body
+//! ```
+//!
+//! A body is one of these:
+//!
+//! ```text
+//! append  1 (u8), first id (u64), count (u32), so many memories, with ids from the first id on
+//! touch   2 (u8), agent (u32), now (i64), count (u32), so many ids (u64)
+//! delete  3 (u8), count (u32), so many ids (u64)
+//! ```
+//!
+//! and a memory in it is
+//!
+//! ```text
+//! i64    created
+//! i64    last access
+//! i64    expiry, i64::MAX = none
+//! f32    importance, finite and not -0
+//! u32    depth
+//! f32    inverse norm, above 0 and finite; 0 = no vector
+//! u8     1 = there is a vector, 0 = there is none
+//! bytes  kind, UTF-8, not empty      } each of these is a length (u32) and so many bytes
+//! bytes  key, UTF-8, empty = none    }
+//! bytes  text, UTF-8                 }
+//! bytes  payload                     }
+//! bytes  evidence, as in its column  }
+//! dim elements as in the column of embeddings, if there is a vector
+//! ```
+//!
+//! The last access of a memory is the latest of what it was appended with and its touches. An append
+//! holds for all its memories or for none. Records up to `journal_folded` are in the columns already.
+//!
+//! The first place of a segment without a valid record (whole, its sum right, its sequence number the
+//! next) ends it. What stands there is what a crash left, unless it was durable: if a valid record after
+//! it says that more bytes were durable than lie before it, or the next segment continues more, or the
+//! journal ends there before `journal_folded`, the file is damaged. So is a segment with a broken header,
+//! unless it comes after another one, ends with the header and nothing continues it: then a crash left it.
 
 use crate::kernel::Dtype;
 use std::num::NonZeroUsize;

@@ -54,6 +54,7 @@ pub mod files;
 pub mod format;
 mod header;
 mod info;
+mod journal;
 mod keys;
 mod kinds;
 mod lock;
