@@ -43,6 +43,7 @@
 //! at the speed of memory. A user who needs the former keeps memories in a database and gives the kernel
 //! borrowed columns; it needs no store.
 
+mod access;
 mod append;
 mod behind;
 mod column;
@@ -57,6 +58,7 @@ mod info;
 mod journal;
 mod keys;
 mod kinds;
+mod live;
 mod lock;
 mod manifest;
 mod map;
@@ -67,6 +69,7 @@ mod touch;
 mod verify;
 mod writer;
 
+pub use access::Agent;
 pub use append::BulkAppend;
 pub use damage::{Damage, Problem};
 pub use error::{
