@@ -64,6 +64,7 @@ mod manifest;
 mod map;
 mod memory;
 mod open;
+mod tail;
 mod temporary;
 mod touch;
 mod verify;
