@@ -21,7 +21,7 @@ pub(super) enum Hold {
     InMemory,
 }
 
-/// The columns of a store. Last access is not among them: it changes, and the store keeps it itself.
+/// The columns of a store.
 pub(super) struct Columns {
     pub(super) paths: Vec<PathBuf>,
     pub(super) bytes: Vec<Bytes>,
@@ -43,13 +43,28 @@ impl Columns {
         for column in Column::ALL {
             let entry = manifest.column(column);
             let path = dir.join(&entry.file);
-            columns.bytes.push(match column {
-                Column::LastAccess => Bytes::EMPTY,
-                _ => load(files, &path, entry, hold)?,
-            });
+            columns.bytes.push(load(files, &path, entry, hold)?);
             columns.paths.push(path);
         }
         Ok(columns)
+    }
+
+    /// Columns of these bytes, in the order of [`Column::ALL`].
+    #[cfg(test)]
+    pub(super) fn owned(bytes: Vec<Vec<u8>>, rows: usize) -> Columns {
+        let owned = bytes.into_iter().map(|bytes| {
+            let mut words = vec![0_u64; bytes.len().div_ceil(8)];
+            bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(&bytes);
+            Bytes::Owned {
+                words,
+                len: bytes.len(),
+            }
+        });
+        Columns {
+            paths: (Column::ALL.iter().map(|column| column.name().into())).collect(),
+            bytes: owned.collect(),
+            rows,
+        }
     }
 
     pub(super) fn view<T: Pod>(&self, column: Column) -> &[T] {
@@ -110,6 +125,12 @@ impl Columns {
     pub(super) fn payload(&self, row: usize) -> Result<&[u8], Damage> {
         let (_, payload) = self.span(Column::PayloadEnds, Column::PayloadBytes, row)?;
         Ok(payload)
+    }
+
+    /// The row's evidence as it is encoded.
+    pub(super) fn encoded_evidence(&self, row: usize) -> Result<&[u8], Damage> {
+        let (_, span) = self.span(Column::EvidenceEnds, Column::EvidenceBytes, row)?;
+        Ok(span)
     }
 
     pub(super) fn evidence(&self, row: usize) -> Result<Vec<Reference>, Damage> {

@@ -161,6 +161,12 @@ pub enum ReadError {
         /// Rows of the store.
         rows: usize,
     },
+    /// The memory in the row was deleted.
+    #[error("row {row} was deleted")]
+    Deleted {
+        /// The row asked for.
+        row: usize,
+    },
     /// The row's bytes are damaged.
     #[error("{0}; `verify` lists all damage")]
     Damaged(#[from] Damage),

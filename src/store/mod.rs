@@ -64,6 +64,9 @@ mod manifest;
 mod map;
 mod memory;
 mod open;
+mod segments;
+mod snapshot;
+mod state;
 mod tail;
 mod temporary;
 mod touch;
@@ -79,6 +82,8 @@ pub use error::{
 pub use info::{FileInfo, Info};
 pub use memory::{Kind, Memory, NewMemory, Reference};
 pub use open::{CreateOptions, OpenOptions};
+pub use segments::Segment;
+pub use snapshot::Snapshot;
 #[cfg(feature = "import")]
 pub(crate) use temporary::Temporary;
 pub use verify::{VerifyReport, verify, verify_on};
