@@ -5,7 +5,6 @@
 //! append, the *base*, which lives elsewhere and never changes. A touched page is the agent's own copy, shared
 //! between clones until one of them touches it. It ends at the last row there was when it was made or
 //! touched past its end; rows after that are untouched. So an append has nothing to do here.
-#![allow(dead_code)]
 
 use super::live::Kept;
 use std::ops::Range;

@@ -43,6 +43,11 @@ impl Columns {
         for column in Column::ALL {
             let entry = manifest.column(column);
             let path = dir.join(&entry.file);
+            // What becomes part of the state in memory is checked first.
+            let hold = match column.is_of_rows() {
+                true => hold,
+                false => Hold::InMemory,
+            };
             columns.bytes.push(load(files, &path, entry, hold)?);
             columns.paths.push(path);
         }
@@ -52,17 +57,9 @@ impl Columns {
     /// Columns of these bytes, in the order of [`Column::ALL`].
     #[cfg(test)]
     pub(super) fn owned(bytes: Vec<Vec<u8>>, rows: usize) -> Columns {
-        let owned = bytes.into_iter().map(|bytes| {
-            let mut words = vec![0_u64; bytes.len().div_ceil(8)];
-            bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(&bytes);
-            Bytes::Owned {
-                words,
-                len: bytes.len(),
-            }
-        });
         Columns {
             paths: (Column::ALL.iter().map(|column| column.name().into())).collect(),
-            bytes: owned.collect(),
+            bytes: bytes.iter().map(|bytes| Bytes::owned(bytes)).collect(),
             rows,
         }
     }

@@ -56,6 +56,22 @@ pub enum Problem {
         /// Bytes in the column.
         bytes: u64,
     },
+    /// A row in the column of deleted ones that does not exist, or not after the one before.
+    #[error("deleted row {row} is out of order, or beyond the {rows} there are")]
+    DeletedRow {
+        /// The row.
+        row: usize,
+        /// Rows of the columns.
+        rows: usize,
+    },
+    /// A row in the column of touches that does not exist.
+    #[error("touched row {row} is beyond the {rows} there are")]
+    TouchedRow {
+        /// The row.
+        row: usize,
+        /// Rows of the columns.
+        rows: usize,
+    },
     /// Text that is no UTF-8.
     #[error("row {row} is not UTF-8")]
     Utf8 {

@@ -7,6 +7,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
+/// What was being done when a sync failed.
+pub(super) const SYNCING: &str = "syncing";
+
+/// What was being done when a manifest did not get its name.
+pub(super) const REPLACING: &str = "replacing";
+
 /// Why a store was not created. Nothing half made is at the path: there is what was there before, or, if the
 /// error came after the store got its name (its directory's sync failed, or the first reading), a
 /// whole and empty store, which can be opened but might not outlive a crash of the system.
@@ -188,6 +194,21 @@ pub enum WriteError {
         /// The store.
         path: PathBuf,
     },
+    /// This thread holds a bulk append of the store, which excludes other appends, checkpoints and
+    /// compactions, so that it would wait for itself.
+    #[error("{} is in a bulk append of this thread; commit or drop that first", .path.display())]
+    Busy {
+        /// The store.
+        path: PathBuf,
+    },
+    /// One record of the journal cannot hold so much.
+    #[error("{bytes} bytes at once are too many for the journal of {}; do it in parts", .path.display())]
+    TooLong {
+        /// The store.
+        path: PathBuf,
+        /// The bytes of the record.
+        bytes: u64,
+    },
     /// The store was published as often as its manifest can count.
     #[error("{} was published as often as it can be; copy its memories into a new store", .path.display())]
     Exhausted {
@@ -217,6 +238,18 @@ pub enum WriteError {
 }
 
 impl WriteError {
+    /// Whether it leaves unknown what is on the disk: a failed sync may have lost what later ones will not
+    /// write again, and a failed rename may have happened.
+    pub(super) fn poisons(&self) -> bool {
+        matches!(
+            self,
+            WriteError::Io {
+                doing: SYNCING | REPLACING,
+                ..
+            }
+        )
+    }
+
     pub(super) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> WriteError {
         move |source| WriteError::Io {
             doing,
@@ -367,13 +400,30 @@ impl MemoryProblem {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TouchError {
-    /// There is no such row.
-    #[error("row {row} of {rows}; nothing was touched")]
-    NoRow {
-        /// The row.
-        row: u32,
-        /// Rows of the store.
-        rows: usize,
+    /// No memory ever had this id.
+    #[error("there is no memory {id}, the next will be {next}; nothing was touched")]
+    NoId {
+        /// The id.
+        id: u64,
+        /// The id of the next memory.
+        next: u64,
+    },
+    /// The handle cannot write.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+/// Why nothing was deleted.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum DeleteError {
+    /// No memory ever had this id.
+    #[error("there is no memory {id}, the next will be {next}; nothing was deleted")]
+    NoId {
+        /// The id.
+        id: u64,
+        /// The id of the next memory.
+        next: u64,
     },
     /// The handle cannot write.
     #[error(transparent)]

@@ -162,10 +162,14 @@ pub(super) enum Column {
     PayloadBytes,
     EvidenceEnds,
     EvidenceBytes,
+    /// What was touched since it was appended.
+    Access,
+    /// The deleted rows.
+    Deleted,
 }
 
 impl Column {
-    pub(super) const COUNT: usize = 17;
+    pub(super) const COUNT: usize = 19;
 
     pub(super) const ALL: [Column; Column::COUNT] = [
         Column::Embedding,
@@ -185,6 +189,8 @@ impl Column {
         Column::PayloadBytes,
         Column::EvidenceEnds,
         Column::EvidenceBytes,
+        Column::Access,
+        Column::Deleted,
     ];
 
     /// Its name in the manifest and at the start of its file's name.
@@ -207,6 +213,8 @@ impl Column {
             Column::PayloadBytes => "payload",
             Column::EvidenceEnds => "evidence.ends",
             Column::EvidenceBytes => "evidence",
+            Column::Access => "access",
+            Column::Deleted => "deleted",
         }
     }
 
@@ -217,19 +225,26 @@ impl Column {
             Column::InvNorm | Column::Importance => "f32",
             Column::Created | Column::LastAccess | Column::Expiry => "i64",
             Column::Kind => "u16",
-            Column::Depth => "u32",
+            Column::Depth | Column::Deleted => "u32",
             Column::Id
             | Column::KeyEnds
             | Column::TextEnds
             | Column::PayloadEnds
             | Column::EvidenceEnds => "u64",
-            Column::KeyBytes | Column::TextBytes | Column::PayloadBytes | Column::EvidenceBytes => {
-                "bytes"
-            }
+            Column::KeyBytes
+            | Column::TextBytes
+            | Column::PayloadBytes
+            | Column::EvidenceBytes
+            | Column::Access => "bytes",
         }
     }
 
-    /// The bytes of `rows` rows, or `None` where rows differ in length. `Some(None)`: more than a u64
+    /// Whether it has a value for each row: those that have not are written anew at each checkpoint.
+    pub(super) fn is_of_rows(self) -> bool {
+        !matches!(self, Column::Access | Column::Deleted)
+    }
+
+    /// The bytes of `rows` rows, or `None` where they do not follow from their number. `Some(None)`: more than a u64
     /// can say.
     pub(super) fn bytes_of(
         self,
@@ -239,6 +254,7 @@ impl Column {
     ) -> Option<Option<u64>> {
         let row = match self.element(dtype) {
             "bytes" => return None,
+            _ if !self.is_of_rows() => return None,
             _ if self == Column::Embedding => {
                 (dim.get() as u64).checked_mul(dtype.size_bytes() as u64)
             }

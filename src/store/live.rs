@@ -1,6 +1,5 @@
 //! Which rows are live. There is a bitmap only once a row was deleted; clones share it until one of
 //! them changes.
-#![allow(dead_code)]
 
 use std::sync::Arc;
 

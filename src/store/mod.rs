@@ -46,12 +46,15 @@
 mod access;
 mod append;
 mod behind;
+mod close;
 mod column;
+mod commits;
 mod damage;
 mod elements;
 mod error;
 mod evidence;
 pub mod files;
+mod fold;
 pub mod format;
 mod header;
 mod info;
@@ -60,48 +63,51 @@ mod keys;
 mod kinds;
 mod live;
 mod lock;
+mod log;
 mod manifest;
 mod map;
 mod memory;
 mod open;
+mod recover;
+mod rows;
 mod segments;
 mod snapshot;
 mod state;
 mod tail;
+mod take_over;
 mod temporary;
 mod touch;
+mod turns;
 mod verify;
 mod writer;
+mod writing;
 
 pub use access::Agent;
 pub use append::BulkAppend;
 pub use damage::{Damage, Problem};
 pub use error::{
-    AppendError, CreateError, MemoryProblem, OpenError, ReadError, TouchError, WriteError,
+    AppendError, CreateError, DeleteError, MemoryProblem, OpenError, ReadError, TouchError,
+    WriteError,
 };
 pub use info::{FileInfo, Info};
+pub use journal::Dropped;
 pub use memory::{Kind, Memory, NewMemory, Reference};
-pub use open::{CreateOptions, OpenOptions};
+pub use open::{CreateOptions, Durability, OpenOptions, Promise};
+pub use recover::Recovery;
 pub use segments::Segment;
 pub use snapshot::Snapshot;
 #[cfg(feature = "import")]
 pub(crate) use temporary::Temporary;
 pub use verify::{VerifyReport, verify, verify_on};
 
-use crate::kernel::{Dtype, Rows};
-use column::{Columns, Hold};
+use column::Hold;
 use files::Files;
 #[cfg(feature = "import")]
 pub(crate) use files::open_regular;
-use format::{Column, NO_EXPIRY};
-use keys::{Found, KeyIndex};
-use kinds::Kinds;
-use lock::Lock;
-use manifest::Manifest;
-use std::num::NonZeroUsize;
-use std::ops::Range;
+use state::State;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex};
+use writing::Writing;
 
 #[cfg(target_endian = "big")]
 compile_error!("the store maps little-endian columns; big-endian targets are not supported");
@@ -121,12 +127,12 @@ compile_error!("the store maps little-endian columns; big-endian targets are not
 ///
 /// ```
 /// use memorank::kernel::Dtype;
-/// use memorank::store::{CreateOptions, Kind, NewMemory, Store};
+/// use memorank::store::{Agent, CreateOptions, Kind, NewMemory, Store};
 ///
 /// let dir = tempfile::tempdir()?;
 /// let path = dir.path().join("isabella");
 /// let options = CreateOptions { dim: 2.try_into()?, dtype: Dtype::F16, model: None };
-/// let mut store = Store::create(&path, &options)?;
+/// let store = Store::create(&path, &options)?;
 /// store.append(&[NewMemory {
 ///     key: None,
 ///     kind: Kind::OBSERVATION,
@@ -140,10 +146,10 @@ compile_error!("the store maps little-endian columns; big-endian targets are not
 ///     depth: 0,
 ///     payload: b"",
 /// }])?;
-/// store.touch(&[0], 2_000_000)?;
+/// store.touch(Agent::OWN, &[0], 2_000_000)?;
 /// store.close()?;
 ///
-/// let store = Store::open_read_only(&path)?;
+/// let store = Store::open_read_only(&path)?.snapshot();
 /// let memory = store.memory(0)?;
 /// assert_eq!((memory.text, memory.last_access), ("the coffee is ready", 2_000_000));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -151,73 +157,25 @@ compile_error!("the store maps little-endian columns; big-endian targets are not
 pub struct Store {
     files: Arc<dyn Files>,
     dir: PathBuf,
-    /// As published last.
-    manifest: Manifest,
-    columns: Columns,
-    kinds: Kinds,
-    last_access: Vec<i64>,
-    /// Whether `last_access` differs from its file.
-    touched: bool,
-    /// Built when a key is first asked for.
-    keys: OnceLock<KeyIndex>,
     hold: Hold,
+    durability: Durability,
+    checkpoint_bytes: u64,
+    /// What readers see.
+    state: Mutex<Arc<State>>,
+    recovery: Recovery,
     /// None: read-only.
-    lock: Option<Lock>,
-    /// A write failed: what the files hold past the published lengths is unknown.
-    poisoned: bool,
+    writing: Option<Writing>,
 }
 
 impl Store {
-    /// Appends memories and gives their ids. They are durable when this returns.
-    ///
-    /// # Errors
-    /// If any memory cannot be stored, or the bytes do not reach the disk. None of them is in the store
-    /// then (see [`BulkAppend::commit`] for a disk that fails in the moment of the commit).
-    pub fn append(&mut self, memories: &[NewMemory<'_>]) -> Result<Range<u64>, AppendError> {
-        let mut bulk = self.bulk()?;
-        bulk.check_all(memories)?;
-        for memory in memories {
-            bulk.push(memory)?;
-        }
-        bulk.commit()
+    /// The store as it is now, for reading.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot::new(self.state())
     }
 
-    /// Starts an append of any length, in bounded memory.
-    ///
-    /// # Errors
-    /// If the handle cannot write.
-    pub fn bulk(&mut self) -> Result<BulkAppend<'_>, AppendError> {
-        Ok(BulkAppend::new(self)?)
-    }
-
-    /// The number of memories.
-    pub fn len(&self) -> usize {
-        self.columns.rows
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Elements per embedding.
-    pub fn dim(&self) -> NonZeroUsize {
-        self.manifest.dim
-    }
-
-    /// How embeddings are stored.
-    pub fn dtype(&self) -> Dtype {
-        self.manifest.dtype
-    }
-
-    /// The name of the model that makes the embeddings, if it was given.
-    pub fn model(&self) -> Option<&str> {
-        self.manifest.model.as_deref()
-    }
-
-    /// The id of the next memory.
-    pub fn next_id(&self) -> u64 {
-        self.manifest.next_id
+    /// What was found in the journal when the store was opened.
+    pub fn recovery(&self) -> &Recovery {
+        &self.recovery
     }
 
     /// The store's directory.
@@ -227,132 +185,7 @@ impl Store {
 
     /// Whether the handle was opened read-only.
     pub fn is_read_only(&self) -> bool {
-        self.lock.is_none()
-    }
-
-    /// All embeddings, row after row; zeros where a row has none.
-    pub fn embeddings(&self) -> Rows<'_> {
-        match self.dtype() {
-            Dtype::F32 => Rows::F32(self.columns.view(Column::Embedding)),
-            Dtype::F16 => Rows::F16(self.columns.view(Column::Embedding)),
-        }
-    }
-
-    /// The inverse length of each embedding; 0 where a row has none.
-    pub fn inv_norms(&self) -> &[f32] {
-        self.columns.view(Column::InvNorm)
-    }
-
-    /// When each memory was last retrieved, in microseconds since the Unix epoch, with all touches.
-    pub fn last_access(&self) -> &[i64] {
-        &self.last_access
-    }
-
-    /// The importance of each memory.
-    pub fn importance(&self) -> &[f32] {
-        self.columns.view(Column::Importance)
-    }
-
-    /// When each memory was made, in microseconds since the Unix epoch.
-    pub fn created(&self) -> &[i64] {
-        self.columns.view(Column::Created)
-    }
-
-    /// When each memory stops being valid, in microseconds since the Unix epoch; `i64::MAX`: never.
-    pub fn expiry(&self) -> &[i64] {
-        self.columns.view(Column::Expiry)
-    }
-
-    /// The id of each memory, ascending.
-    pub fn ids(&self) -> &[u64] {
-        self.columns.view(Column::Id)
-    }
-
-    /// The depth of each memory.
-    pub fn depths(&self) -> &[u32] {
-        self.columns.view(Column::Depth)
-    }
-
-    /// The kind of each memory, as an index into [`kinds`](Store::kinds). In a damaged store an index can
-    /// lie outside.
-    pub fn kind_indices(&self) -> &[u16] {
-        self.columns.view(Column::Kind)
-    }
-
-    /// All kinds, in the order they first occurred.
-    pub fn kinds(&self) -> &[Kind] {
-        self.kinds.table()
-    }
-
-    /// The memory in a row, all but its embedding.
-    ///
-    /// # Errors
-    /// If there is no such row, or its bytes are damaged.
-    pub fn memory(&self, row: usize) -> Result<Memory<'_>, ReadError> {
-        let rows = self.len();
-        if row >= rows {
-            return Err(ReadError::NoRow { row, rows });
-        }
-        let kinds = self.kinds.table();
-        let expiry = self.expiry()[row];
-        Ok(Memory {
-            id: self.ids()[row],
-            key: self.columns.key(row)?,
-            kind: &kinds[self.columns.kind(row, kinds.len())?],
-            text: self.columns.text(row)?,
-            has_embedding: self.inv_norms()[row] != 0.0,
-            created: self.created()[row],
-            last_access: self.last_access[row],
-            expiry: (expiry != NO_EXPIRY).then_some(expiry),
-            importance: self.importance()[row],
-            evidence: self.columns.evidence(row)?,
-            depth: self.depths()[row],
-            payload: self.columns.payload(row)?,
-        })
-    }
-
-    /// The embedding in a row, widened to f32, or `None` if it has none or there is no such row.
-    pub fn embedding(&self, row: usize) -> Option<Vec<f32>> {
-        let inv_norm = *self.inv_norms().get(row)?;
-        (inv_norm != 0.0).then(|| self.embeddings().widen(self.dim(), row))
-    }
-
-    /// The row of the memory with this id.
-    pub fn row_of_id(&self, id: u64) -> Option<usize> {
-        self.ids().binary_search(&id).ok()
-    }
-
-    /// The row of the memory with this key. The first call reads all keys, and later ones are fast.
-    ///
-    /// # Errors
-    /// If the bytes of a key are damaged.
-    pub fn row_of_key(&self, key: &str) -> Result<Option<usize>, ReadError> {
-        if key.is_empty() {
-            return Ok(None);
-        }
-        Ok(match self.key_index()?.find_in(&self.columns, key)? {
-            Found::Row(row) => Some(row as usize),
-            Found::Free(_) => None,
-        })
-    }
-
-    fn key_index(&self) -> Result<&KeyIndex, Damage> {
-        if let Some(index) = self.keys.get() {
-            return Ok(index);
-        }
-        let mut index = KeyIndex::default();
-        index.extend(&self.columns, 0)?;
-        Ok(self.keys.get_or_init(|| index))
-    }
-
-    /// The lock, if this handle may write.
-    fn writable(&self) -> Result<&Lock, WriteError> {
-        let path = || self.dir.clone();
-        match &self.lock {
-            None => Err(WriteError::ReadOnly { path: path() }),
-            Some(_) if self.poisoned => Err(WriteError::Poisoned { path: path() }),
-            Some(lock) => Ok(lock),
-        }
+        self.writing.is_none()
     }
 }
 
@@ -360,10 +193,8 @@ impl std::fmt::Debug for Store {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Store")
             .field("path", &self.dir)
-            .field("rows", &self.len())
-            .field("dim", &self.dim())
-            .field("dtype", &self.dtype())
             .field("read_only", &self.is_read_only())
+            .field("snapshot", &self.snapshot())
             .finish_non_exhaustive()
     }
 }

@@ -1,5 +1,4 @@
 //! A snapshot's rows as slices: pieces within which every field lies in one array.
-#![allow(dead_code)]
 
 use super::access::Access;
 use super::format::Column;

@@ -1,10 +1,10 @@
 //! A store as it was at one moment, for readers.
-#![allow(dead_code)]
 
 use super::access::Agent;
 use super::error::ReadError;
 use super::evidence;
 use super::format::{Column, NO_EXPIRY};
+use super::manifest::Manifest;
 use super::memory::{Kind, Memory};
 use super::segments::{Segment, Segments};
 use super::state::State;
@@ -30,6 +30,10 @@ pub struct Snapshot {
 impl Snapshot {
     pub(super) fn new(state: Arc<State>) -> Snapshot {
         Snapshot { state }
+    }
+
+    pub(super) fn manifest(&self) -> &Manifest {
+        &self.state.committed.manifest
     }
 
     /// The number of rows, those of deleted memories among them. Row numbers are below it.
@@ -177,7 +181,7 @@ impl Snapshot {
     /// # Panics
     /// If there is no such row.
     pub fn id(&self, row: usize) -> u64 {
-        self.state.value(row, Column::Id, |chunk| &chunk.ids)
+        self.state.id(row)
     }
 
     /// When the memory in a row was made, in microseconds since the Unix epoch.

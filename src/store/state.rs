@@ -3,7 +3,6 @@
 //!
 //! Rows are numbered over the columns and then the tail. A row's number stays until a compaction, whether
 //! its memory is deleted or moves from the tail to the columns.
-#![allow(dead_code)]
 
 use super::access::{Access, Agent, PAGE_ROWS};
 use super::column::Columns;
@@ -187,6 +186,14 @@ impl State {
                 in_tail(chunk)[at]
             }
         }
+    }
+
+    /// The id of the memory in a row.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub(super) fn id(&self, row: usize) -> u64 {
+        self.value(row, Column::Id, |chunk| &chunk.ids)
     }
 
     /// A row as it was appended, to be written again.

@@ -3,7 +3,6 @@
 //! They lie in chunks, whose fields are vectors, so that a scan takes a chunk as it takes the columns.
 //! Clones of a tail share its chunks. Only the last one grows, and is copied first if it is shared: a
 //! push after a snapshot costs a copy of at most one chunk, a push after a push none.
-#![allow(dead_code)]
 
 use super::keys::KeyIndex;
 use crate::kernel::{Dtype, Rows, f16};

@@ -13,7 +13,6 @@
 //! - Records come in the order of their sequence numbers, without a gap. What stands after the last
 //!   that can be read is given up only where nothing says that it was durable, and it is reported.
 //!   Where something says so, it is [`Damage`](crate::store::Damage).
-#![allow(dead_code, unused_imports)]
 
 mod decode;
 mod record;
@@ -21,5 +20,6 @@ mod replay;
 mod segment;
 
 pub(super) use record::{Body, Ids, Place, Record, Row, TooLong, Vector, encode, seal};
-pub(super) use replay::{Dropped, Outcome, Replay, Segment};
+pub use replay::Dropped;
+pub(super) use replay::{Replay, Segment};
 pub(super) use segment::{HEADER_BYTES, Header, Origin, Takeover, file_name, number_in};

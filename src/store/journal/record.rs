@@ -30,6 +30,13 @@ pub(in crate::store) struct Record<'a> {
     pub(super) bytes: &'a [u8],
 }
 
+impl Record<'_> {
+    /// How long it is.
+    pub(in crate::store) fn len_bytes(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+}
+
 /// What a record says.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::store) enum Body<'a> {
@@ -114,7 +121,8 @@ impl<'a> Ids<'a> {
 /// Where a record goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::store) struct Place {
-    pub(in crate::store) segment: u64,
+    /// The segment's.
+    pub(in crate::store) salt: u64,
     pub(in crate::store) sequence: u64,
     /// How much of the segment is known to be durable.
     pub(in crate::store) durable: u64,
@@ -152,13 +160,14 @@ pub(in crate::store) fn encode(body: &Body<'_>, out: &mut Vec<u8>) -> Result<(),
 pub(in crate::store) fn seal(record: &mut [u8], place: &Place) {
     record[8..16].copy_from_slice(&place.sequence.to_le_bytes());
     record[16..24].copy_from_slice(&place.durable.to_le_bytes());
-    let sum = sum(record, place.segment);
+    let sum = sum(record, place.salt);
     record[SUM_AT..HEAD_BYTES].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// The checksum of a record of segment `segment`: a record that another segment held before is none of this one.
-fn sum(record: &[u8], segment: u64) -> u64 {
-    let mut sum = Xxh3::with_seed(segment);
+/// The checksum of a record of the segment with this salt: a record that another segment held is none of this
+/// one, and no memory's bytes can look like one.
+fn sum(record: &[u8], salt: u64) -> u64 {
+    let mut sum = Xxh3::with_seed(salt);
     sum.update(&record[..SUM_AT]);
     sum.update(&record[HEAD_BYTES..]);
     sum.digest()
@@ -251,9 +260,9 @@ impl Head {
         record.ok_or("ends inside its body")
     }
 
-    /// Whether `record`, which has this head, is what was written to segment `segment`.
-    pub(super) fn sums(&self, record: &[u8], segment: u64) -> bool {
-        sum(record, segment) == self.sum
+    /// Whether `record`, which has this head, is what was written to the segment with this salt.
+    pub(super) fn sums(&self, record: &[u8], salt: u64) -> bool {
+        sum(record, salt) == self.sum
     }
 }
 

@@ -25,14 +25,32 @@ pub(in crate::store) struct Segment<'a> {
 
 /// Bytes that no record is made of, and that nothing says were durable.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::store) struct Dropped {
-    pub(in crate::store) path: PathBuf,
+#[non_exhaustive]
+pub struct Dropped {
+    /// The file.
+    pub path: PathBuf,
     /// The first of them.
-    pub(in crate::store) offset: u64,
+    pub offset: u64,
     /// How many. 0 if a file is empty that should hold a header.
-    pub(in crate::store) bytes: u64,
+    pub bytes: u64,
     /// What is wrong at the first.
-    pub(in crate::store) problem: Problem,
+    pub problem: Problem,
+}
+
+impl std::fmt::Display for Dropped {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Dropped {
+            offset,
+            bytes,
+            problem,
+            ..
+        } = self;
+        let path = self.path.display();
+        write!(
+            f,
+            "{path}: byte {offset}: {problem}; {bytes} bytes are left out"
+        )
+    }
 }
 
 /// How a segment was read.
@@ -48,6 +66,8 @@ pub(in crate::store) struct Outcome {
 pub(in crate::store) struct Replay {
     embedding_bytes: usize,
     folded: u64,
+    /// Of the first segment.
+    named_bytes: u64,
     /// `None` before the first segment.
     before: Option<Before>,
 }
@@ -62,10 +82,12 @@ struct Before {
 
 impl Replay {
     /// For a store whose embeddings have `embedding_bytes` each, and whose columns hold all records up to `folded`.
-    pub(in crate::store) fn new(embedding_bytes: usize, folded: u64) -> Replay {
+    /// `named_bytes` of the first segment were durable when the manifest named it.
+    pub(in crate::store) fn new(embedding_bytes: usize, folded: u64, named_bytes: u64) -> Replay {
         Replay {
             embedding_bytes,
             folded,
+            named_bytes,
             before: None,
         }
     }
@@ -109,7 +131,7 @@ impl Replay {
             if at == segment.bytes.len() {
                 break None;
             }
-            let (head, bytes) = match segment.record(at, last) {
+            let (head, bytes) = match segment.record(at, last, header.salt) {
                 Ok(found) => found,
                 Err(what) => break Some(what),
             };
@@ -121,7 +143,8 @@ impl Replay {
             at += bytes.len();
         };
         let sequence = last + 1;
-        if let Some(because) = self.durable(segment, at, last, next, broken) {
+        let place = (at, last, header.salt);
+        if let Some(because) = self.durable(segment, place, next, broken) {
             let what = broken.unwrap_or("is missing");
             let problem = Problem::DurableRecord {
                 sequence,
@@ -205,12 +228,11 @@ impl Replay {
         })
     }
 
-    /// Who says that what was at `at`, after the record `last`, was durable.
+    /// Who says that what was at `at`, after the record `last`, was durable. The third is the segment's salt.
     fn durable(
         &self,
         segment: &Segment<'_>,
-        at: usize,
-        last: u64,
+        (at, last, salt): (usize, u64, u64),
         next: Option<u64>,
         broken: Option<&str>,
     ) -> Option<String> {
@@ -218,13 +240,17 @@ impl Replay {
             Some(bytes) if bytes > at as u64 => {
                 return Some(format!("the next segment continues {bytes} bytes of it"));
             }
+            _ if self.before.is_none() && self.named_bytes > at as u64 => {
+                let bytes = self.named_bytes;
+                return Some(format!("the manifest says that {bytes} bytes were durable"));
+            }
             None if last < self.folded => {
                 let folded = self.folded;
                 return Some(format!("the columns hold the records up to {folded}"));
             }
             _ => {}
         }
-        broken.and_then(|_| segment.durable_after(at, last))
+        broken.and_then(|_| segment.durable_after(at, last, salt))
     }
 }
 
@@ -247,11 +273,11 @@ impl<'a> Segment<'a> {
     }
 
     /// The record at `at`, which comes after the record `last`, or what is wrong with it.
-    fn record(&self, at: usize, last: u64) -> Result<(Head, &'a [u8]), &'static str> {
+    fn record(&self, at: usize, last: u64, salt: u64) -> Result<(Head, &'a [u8]), &'static str> {
         let rest = &self.bytes[at..];
         let head = Head::read(rest)?;
         let record = head.record(rest)?;
-        if !head.sums(record, self.number) {
+        if !head.sums(record, salt) {
             return Err("has not the checksum its head gives");
         }
         if head.sequence != last + 1 {
@@ -264,7 +290,7 @@ impl<'a> Segment<'a> {
     ///
     /// Bytes of a memory can look like a record. So a record must also fit: in its sequence number, as there is
     /// room for so many records only between it and the record `last`, and in what it says was durable.
-    fn durable_after(&self, broken: usize, last: u64) -> Option<String> {
+    fn durable_after(&self, broken: usize, last: u64, salt: u64) -> Option<String> {
         let mut summable = (self.bytes.len() - broken).saturating_mul(SUMMED_PER_BYTE);
         let mut at = broken + 1;
         while let Some(found) = find_marker(&self.bytes[at..]) {
@@ -285,7 +311,7 @@ impl<'a> Segment<'a> {
                     return Some("more of what follows looks like records than can be".into());
                 };
                 summable = left;
-                if head.sums(record, self.number) {
+                if head.sums(record, salt) {
                     let durable = head.durable;
                     return Some(format!(
                         "the record at byte {at} says that {durable} bytes were durable"

@@ -40,6 +40,8 @@ pub(in crate::store) struct Header {
     /// Of its first record, from 1.
     pub(in crate::store) first_sequence: u64,
     pub(in crate::store) origin: Origin,
+    /// Any number that nobody can foresee: the seed of its records' checksums.
+    pub(in crate::store) salt: u64,
 }
 
 /// Where a segment's records come from.
@@ -74,6 +76,7 @@ impl Header {
         bytes[24..32].copy_from_slice(&self.number.to_le_bytes());
         bytes[32..40].copy_from_slice(&self.first_sequence.to_le_bytes());
         bytes[40..48].copy_from_slice(&u64::to_le_bytes(previous_bytes));
+        bytes[48..56].copy_from_slice(&self.salt.to_le_bytes());
         let sum = xxh3_64(&bytes[..SUMMED_BYTES]);
         bytes[SUMMED_BYTES..].copy_from_slice(&sum.to_le_bytes());
         bytes
@@ -109,6 +112,7 @@ impl Header {
                     previous_bytes: u64_at(40),
                 },
             },
+            salt: u64_at(48),
         };
         // What this version would not have written: an unknown flag, a number where there is none.
         if header.first_sequence == 0 || header.render() != *bytes {
@@ -121,22 +125,28 @@ impl Header {
 
 /// A segment that holds anew the records of others, made one record at a time.
 pub(in crate::store) struct Takeover {
-    number: u64,
+    salt: u64,
     next_sequence: u64,
 }
 
 impl Takeover {
     /// Starts segment `number`, and appends its header to `out`. `first_sequence` is one more than the last that
     /// the columns hold.
-    pub(in crate::store) fn start(number: u64, first_sequence: u64, out: &mut Vec<u8>) -> Takeover {
+    pub(in crate::store) fn start(
+        number: u64,
+        first_sequence: u64,
+        salt: u64,
+        out: &mut Vec<u8>,
+    ) -> Takeover {
         let header = Header {
             number,
             first_sequence,
             origin: Origin::Takeover,
+            salt,
         };
         out.extend(header.render());
         Takeover {
-            number,
+            salt,
             next_sequence: first_sequence,
         }
     }
@@ -151,7 +161,7 @@ impl Takeover {
         let start = out.len();
         out.extend_from_slice(record.bytes);
         let place = Place {
-            segment: self.number,
+            salt: self.salt,
             sequence: record.sequence,
             durable: 0,
         };
@@ -196,6 +206,7 @@ mod tests {
             number: 7,
             first_sequence: 12,
             origin,
+            salt: 99,
         };
         let previous_bytes = 4711;
         [
@@ -215,7 +226,7 @@ mod tests {
         let numbers: Vec<u64> = numbers
             .map(|b| u64::from_le_bytes(b.try_into().unwrap()))
             .collect();
-        assert_eq!(numbers, [7, 12, 4711, 0]);
+        assert_eq!(numbers, [7, 12, 4711, 99]);
         assert_eq!(examples()[0].render()[20..24], [1, 0, 0, 0]);
     }
 
@@ -250,12 +261,11 @@ mod tests {
         let (number, found) = (8, 7);
         let copied = Problem::SegmentNumber { number, found };
         assert_eq!(parsed(8, |_| ()), Err(Flaw::Wrong(copied)));
-        let contradictions: [fn(&mut [u8; HEADER_BYTES]); 5] = [
+        let contradictions: [fn(&mut [u8; HEADER_BYTES]); 4] = [
             |b| b[16] = 0,  // no version
             |b| b[20] = 3,  // an unknown flag
             |b| b[32] = 0,  // no first sequence
             |b| b[40] = 64, // a takeover that continues
-            |b| b[48] = 1,  // not zero
         ];
         for change in contradictions {
             let what = "has a header that contradicts itself";

@@ -51,12 +51,20 @@ impl Given {
 
     fn push(&self, state: &mut State) {
         let mut elements = Elements::new(DIM, state.committed.manifest.dtype);
-        let inv_norm = elements.set(self.embedding.as_deref()).unwrap();
+        let zeros = vec![0; DIM.get() * state.committed.manifest.dtype.size_bytes()];
+        let (bytes, inv_norm) = match &self.embedding {
+            None => (zeros, 0.0),
+            Some(embedding) => {
+                elements.set(embedding).unwrap();
+                let bytes = elements.keep().to_vec();
+                (bytes, elements.take_inv_norms().next().unwrap())
+            }
+        };
         let mut encoded = Vec::new();
         evidence::encode(&self.evidence, &mut encoded);
         let kind = state.intern(&self.kind).unwrap();
         state.push(&StoredRow {
-            elements: elements.bytes(),
+            elements: &bytes,
             inv_norm,
             id: self.id,
             created: self.time + 1,

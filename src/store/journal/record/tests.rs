@@ -8,7 +8,7 @@ use proptest::prelude::*;
 const EMBEDDING_BYTES: usize = 6;
 
 const PLACE: Place = Place {
-    segment: 5,
+    salt: 5,
     sequence: 17,
     durable: 4711,
 };
@@ -24,7 +24,7 @@ fn encoded(body: &Body<'_>) -> Vec<u8> {
 fn decoded(record: &[u8]) -> Result<Record<'_>, Undecodable> {
     let head = Head::read(record).unwrap();
     assert_eq!(head.record(record), Ok(record));
-    assert!(head.sums(record, PLACE.segment));
+    assert!(head.sums(record, PLACE.salt));
     decode(&head, record, EMBEDDING_BYTES)
 }
 
@@ -164,10 +164,8 @@ proptest! {
 fn records_are_laid_out_as_described() {
     let (agent, now, ids) = (1, -2, Ids::new(&[3, 0x0102030405060708]));
     let record = encoded(&Body::Touch { agent, now, ids });
-    let sum = xxhash_rust::xxh3::xxh3_64_with_seed(
-        &[&record[..24], &record[32..]].concat(),
-        PLACE.segment,
-    );
+    let sum =
+        xxhash_rust::xxh3::xxh3_64_with_seed(&[&record[..24], &record[32..]].concat(), PLACE.salt);
     let expected = [
         &b"MRJ1"[..],
         &[33, 0, 0, 0],

@@ -23,6 +23,7 @@ impl Written {
             number,
             first_sequence,
             origin,
+            salt: number,
         };
         Written {
             number,
@@ -37,7 +38,7 @@ impl Written {
         let at = self.bytes.len();
         encode(body, &mut self.bytes).unwrap();
         let place = Place {
-            segment: self.number,
+            salt: self.number,
             sequence: self.next_sequence,
             durable,
         };
@@ -114,7 +115,7 @@ struct Recovered {
 
 /// As a store does it: `segments` have the numbers from `first` on.
 fn recover(first: u64, segments: &[&[u8]], folded: u64) -> Result<Recovered, Damage> {
-    let mut replay = Replay::new(EMBEDDING_BYTES, folded);
+    let mut replay = Replay::new(EMBEDDING_BYTES, folded, HEADER);
     let (mut records, mut dropped) = (vec![], vec![]);
     let mut number = first;
     for (at, &bytes) in segments.iter().enumerate() {
@@ -398,7 +399,7 @@ fn a_record_that_says_what_cannot_be_is_damage_though_it_is_the_last() {
     let at = end as usize + HEAD_BYTES;
     written.bytes[at] = 9;
     let place = Place {
-        segment: 3,
+        salt: 3,
         sequence: 17,
         durable: 0,
     };
@@ -426,7 +427,7 @@ fn what_the_store_says_of_a_record_is_damage_at_the_record() {
         sequence: 14,
         what: "it deletes a memory that never was",
     };
-    let mut replay = Replay::new(EMBEDDING_BYTES, 10);
+    let mut replay = Replay::new(EMBEDDING_BYTES, 10, HEADER);
     let read = replay.read(&segment, None, |record| match record.body {
         Body::Delete { .. } => Err(problem.clone()),
         _ => Ok(()),

@@ -113,8 +113,8 @@ fn a_takeover_holds_anew_what_the_columns_do_not() {
     for folded in 10..=18 {
         let all = recover(3, &segments, folded).unwrap();
         let mut bytes = Vec::new();
-        let mut takeover = Takeover::start(9, folded + 1, &mut bytes);
-        let mut replay = Replay::new(EMBEDDING_BYTES, folded);
+        let mut takeover = Takeover::start(9, folded + 1, 9, &mut bytes);
+        let mut replay = Replay::new(EMBEDDING_BYTES, folded, HEADER);
         for (number, bytes_of) in (3..).zip(segments) {
             let path = Path::new("journal");
             let segment = Segment {
@@ -136,7 +136,7 @@ fn a_takeover_holds_anew_what_the_columns_do_not() {
         assert_eq!(again.last, all.last);
         // Found after another segment it was never named, and is no part of the journal.
         let mut unnamed = Vec::new();
-        Takeover::start(5, folded + 1, &mut unnamed);
+        Takeover::start(5, folded + 1, 5, &mut unnamed);
         let segments: [&[u8]; 3] = [segments[0], segments[1], &unnamed];
         let recovered = recover(3, &segments, folded).unwrap();
         assert_eq!(recovered.records, all.records);

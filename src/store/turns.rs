@@ -1,0 +1,56 @@
+//! One at a time: appends, bulk appends, checkpoints and compactions exclude each other.
+
+use std::sync::{Condvar, Mutex, MutexGuard};
+use std::thread::{self, ThreadId};
+
+#[derive(Default)]
+pub(super) struct Turns {
+    /// Who has the turn.
+    holder: Mutex<Option<ThreadId>>,
+    free: Condvar,
+}
+
+/// The turn, until it is dropped.
+pub(super) struct Turn<'a>(&'a Turns);
+
+/// This thread has the turn, and would wait for itself.
+pub(super) struct Own;
+
+impl Turns {
+    /// Waits for the turn.
+    pub(super) fn take(&self) -> Result<Turn<'_>, Own> {
+        let mut holder = self.holder();
+        let own = thread::current().id();
+        while let Some(other) = *holder {
+            if other == own {
+                return Err(Own);
+            }
+            holder = self.free.wait(holder).unwrap_or_else(|e| e.into_inner());
+        }
+        *holder = Some(own);
+        Ok(Turn(self))
+    }
+
+    /// Takes the turn if nobody has it.
+    pub(super) fn try_take(&self) -> Option<Turn<'_>> {
+        let mut holder = self.holder();
+        match *holder {
+            Some(_) => None,
+            None => {
+                *holder = Some(thread::current().id());
+                Some(Turn(self))
+            }
+        }
+    }
+
+    fn holder(&self) -> MutexGuard<'_, Option<ThreadId>> {
+        self.holder.lock().unwrap_or_else(|e| e.into_inner())
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        *self.0.holder() = None;
+        self.0.free.notify_one();
+    }
+}
