@@ -61,14 +61,9 @@ impl KeyIndex {
         self.find(key, |row| columns.has_key(row as usize, key))
     }
 
-    /// Takes in the keys of the rows from `first` on. Of two rows with one key the first is kept.
-    pub(super) fn extend(&mut self, columns: &Columns, first: usize) -> Result<(), Damage> {
-        self.extend_live(columns, first, |_| true)
-    }
-
     /// Takes in the keys of the live rows from `first` on. Of two live rows with one key the first is
     /// kept.
-    pub(super) fn extend_live(
+    pub(super) fn extend(
         &mut self,
         columns: &Columns,
         first: usize,

@@ -54,7 +54,7 @@ impl Committed {
             return Ok(index);
         }
         let mut index = KeyIndex::default();
-        index.extend_live(&self.columns, 0, |row| keys.live.is_live(row))?;
+        index.extend(&self.columns, 0, |row| keys.live.is_live(row))?;
         Ok(keys.index.get_or_init(|| index))
     }
 }
@@ -263,7 +263,7 @@ impl State {
             let (mut index, keys) = (index.clone(), &*extended.keys);
             let first = self.committed.columns.rows;
             let is_live = |row| keys.live.is_live(row);
-            if (index.extend_live(&extended.columns, first, is_live)).is_ok() {
+            if (index.extend(&extended.columns, first, is_live)).is_ok() {
                 keys.index.get_or_init(|| index);
             }
         }

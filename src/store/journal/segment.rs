@@ -167,11 +167,6 @@ impl Takeover {
         };
         record::seal(&mut out[start..], &place);
     }
-
-    /// The sequence number of the record that comes after those pushed.
-    pub(in crate::store) fn next_sequence(&self) -> u64 {
-        self.next_sequence
-    }
 }
 
 #[cfg(test)]

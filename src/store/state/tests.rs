@@ -244,7 +244,7 @@ fn a_deleted_memorys_key_can_be_given_again_and_again() {
     let live = Live::without(50, 0..49);
     let is_live = |row| live.is_live(row);
     let (_, columns) = written(&state, 0..50);
-    index.extend_live(&columns, 0, is_live).unwrap();
+    index.extend(&columns, 0, is_live).unwrap();
     let found = index.find_in(&columns, "key 1").unwrap();
     assert!(matches!(found, Found::Row(49)));
 }
