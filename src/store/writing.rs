@@ -135,10 +135,9 @@ impl Store {
             Promise::Written => {}
             Promise::OnDisk => self.sync_to(writing, sequence)?,
         }
-        // What goes wrong there is no fault of this operation's, and is tried again.
-        if writing.journal().unfolded_bytes >= self.checkpoint_bytes
-            && let Some(turn) = writing.try_turn()
-        {
+        let too_long = writing.journal().unfolded_bytes >= self.checkpoint_bytes;
+        if too_long && let Some(turn) = writing.try_turn() {
+            // What goes wrong there is no fault of this operation's, and is tried again.
             let _ = self.fold(writing, &turn);
         }
         Ok(())
