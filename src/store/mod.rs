@@ -69,6 +69,7 @@ mod map;
 mod memory;
 mod open;
 mod recover;
+mod repair;
 mod rows;
 mod segments;
 mod snapshot;
@@ -94,6 +95,10 @@ pub use journal::Dropped;
 pub use memory::{Kind, Memory, NewMemory, Reference};
 pub use open::{CreateOptions, Durability, OpenOptions, Promise};
 pub use recover::Recovery;
+pub use repair::{
+    Changes, Lost, LostChanges, Part, Reduced, RepairError, RepairOptions, RepairReport, repair,
+    repair_on, repair_with,
+};
 pub use segments::Segment;
 pub use snapshot::Snapshot;
 #[cfg(feature = "import")]

@@ -115,36 +115,10 @@ impl Store {
         options: &CreateOptions,
     ) -> Result<Store, CreateError> {
         let path = path.as_ref();
-        let dim = options.dim.get();
-        if dim > MAX_DIM {
-            return Err(CreateError::Dim { dim });
-        }
-        if path.file_name().is_none() {
-            return Err(CreateError::NoName { path: path.into() });
-        }
-        let exists = || CreateError::Exists { path: path.into() };
-        match files.what(path) {
-            Ok(What::Directory) => {
-                let names = files.list(path).map_err(WriteError::io("listing", path))?;
-                if !names.is_empty() {
-                    return Err(exists());
-                }
-            }
-            Ok(_) => return Err(exists()),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-            Err(e) => return Err(WriteError::io("examining", path)(e).into()),
-        }
-        let making = WriteError::io("making a directory beside", path);
-        let temporary = Temporary::beside(files.clone(), path).map_err(making)?;
-        let parent = temporary.parent().to_owned();
-        let manifest = fill(&*files, temporary.path(), options)?;
-        let lock = temporary.rename(path).map_err(|e| match e.kind() {
-            io::ErrorKind::DirectoryNotEmpty
-            | io::ErrorKind::NotADirectory
-            | io::ErrorKind::AlreadyExists => exists(),
-            _ => WriteError::io("naming", path)(e).into(),
+        check_dim(options.dim)?;
+        let (manifest, lock) = make(&files, path, |dir| {
+            fill(&*files, dir, options).map_err(CreateError::from)
         })?;
-        sync_directory(&*files, &parent)?;
         let hold = Hold::Mapped;
         let loaded = recover::load(&*files, path, &manifest, hold).map_err(WriteError::from)?;
         let options = OpenOptions::default();
@@ -294,8 +268,57 @@ impl From<Damage> for OpenError {
     }
 }
 
+/// Whether a store can have embeddings of so many elements.
+pub(super) fn check_dim(dim: NonZeroUsize) -> Result<(), CreateError> {
+    match dim.get() {
+        ..=MAX_DIM => Ok(()),
+        dim => Err(CreateError::Dim { dim }),
+    }
+}
+
+/// Makes a store's directory under a temporary name beside `path`, has it filled, and renames it: there is a
+/// whole store or none. Gives what `fill` gave, and the store's lock.
+pub(super) fn make<T, E: From<CreateError>>(
+    files: &Arc<dyn Files>,
+    path: &Path,
+    fill: impl FnOnce(&Path) -> Result<T, E>,
+) -> Result<(T, Lock), E> {
+    let failed = |error: WriteError| E::from(CreateError::Write(error));
+    if path.file_name().is_none() {
+        return Err(CreateError::NoName { path: path.into() }.into());
+    }
+    let exists = || CreateError::Exists { path: path.into() };
+    match files.what(path) {
+        Ok(What::Directory) => {
+            let names = files.list(path).map_err(WriteError::io("listing", path));
+            if !names.map_err(failed)?.is_empty() {
+                return Err(exists().into());
+            }
+        }
+        Ok(_) => return Err(exists().into()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+        Err(e) => return Err(failed(WriteError::io("examining", path)(e))),
+    }
+    let making = WriteError::io("making a directory beside", path);
+    let temporary = Temporary::beside(files.clone(), path).map_err(|e| failed(making(e)))?;
+    let parent = temporary.parent().to_owned();
+    let filled = fill(temporary.path())?;
+    let lock = temporary.rename(path).map_err(|e| match e.kind() {
+        io::ErrorKind::DirectoryNotEmpty
+        | io::ErrorKind::NotADirectory
+        | io::ErrorKind::AlreadyExists => exists(),
+        _ => WriteError::io("naming", path)(e).into(),
+    })?;
+    sync_directory(&**files, &parent).map_err(failed)?;
+    Ok((filled, lock))
+}
+
 /// Makes an empty store in a directory that holds nothing but its lock.
-fn fill(files: &dyn Files, dir: &Path, options: &CreateOptions) -> Result<Manifest, WriteError> {
+pub(super) fn fill(
+    files: &dyn Files,
+    dir: &Path,
+    options: &CreateOptions,
+) -> Result<Manifest, WriteError> {
     let manifest = Manifest::new(options.dim, options.dtype, options.model.clone());
     for entry in &manifest.columns {
         let path = dir.join(&entry.file);

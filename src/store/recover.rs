@@ -187,15 +187,20 @@ pub(super) fn touched(columns: &Columns) -> Result<Vec<(Agent, usize, i64)>, Dam
         return Err(damage(entries.len(), columns.rows));
     }
     let decoded = entries.iter().enumerate().map(|(at, entry)| {
-        let u32_at = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| entry[at + i]));
-        let time = i64::from_le_bytes(std::array::from_fn(|i| entry[8 + i]));
-        let row = u32_at(4) as usize;
+        let (agent, row, time) = touched_in(entry);
         match row < columns.rows {
-            true => Ok((Agent(u32_at(0)), row, time)),
+            true => Ok((agent, row, time)),
             false => Err(damage(at, row)),
         }
     });
     decoded.collect()
+}
+
+/// What an entry in the file of touches says.
+pub(super) fn touched_in(entry: &[u8; TOUCHED_BYTES]) -> (Agent, usize, i64) {
+    let u32_at = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| entry[at + i]));
+    let time = i64::from_le_bytes(std::array::from_fn(|i| entry[8 + i]));
+    (Agent(u32_at(0)), u32_at(4) as usize, time)
 }
 
 /// An entry in the file of touches.

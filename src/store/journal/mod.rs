@@ -1,7 +1,7 @@
 //! The journal: what was appended, touched and deleted since the columns were last written, as bytes.
 //!
 //! Here is only what needs no file: `segment` knows a segment's name and header, `record` and `decode` what
-//! follows them, and `replay` what a journal that was found says. [`format`](mod@crate::store::format)
+//! follows them, `replay` what a journal that was found says, and `salvage` what of a damaged one can be used. [`format`](mod@crate::store::format)
 //! describes the bytes.
 //!
 //! **What it promises**
@@ -17,9 +17,11 @@
 mod decode;
 mod record;
 mod replay;
+mod salvage;
 mod segment;
 
 pub(super) use record::{Body, Ids, Place, Record, Row, TooLong, Vector, encode, seal};
 pub use replay::Dropped;
 pub(super) use replay::{Replay, Segment};
+pub(super) use salvage::{header_of, salvage};
 pub(super) use segment::{HEADER_BYTES, Header, Origin, Takeover, file_name, number_in};

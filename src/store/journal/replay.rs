@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// The search after a broken record sums at most so many bytes for each that it searches. Records do not
 /// overlap: where there are more, somebody wrote heads into a memory to make the search take for ever.
-const SUMMED_PER_BYTE: usize = 4;
+pub(super) const SUMMED_PER_BYTE: usize = 4;
 
 /// A segment's bytes, and where they came from.
 #[derive(Clone, Copy, Debug)]
@@ -324,7 +324,7 @@ impl<'a> Segment<'a> {
     }
 }
 
-fn find_marker(bytes: &[u8]) -> Option<usize> {
+pub(super) fn find_marker(bytes: &[u8]) -> Option<usize> {
     bytes.windows(MARKER.len()).position(|four| four == MARKER)
 }
 

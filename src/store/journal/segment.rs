@@ -123,6 +123,14 @@ impl Header {
     }
 }
 
+impl Header {
+    /// What stands where a header has the salt, whether the header is whole or not.
+    pub(super) fn salt_in(bytes: &[u8]) -> Option<u64> {
+        let header = bytes.first_chunk::<HEADER_BYTES>()?;
+        Some(u64::from_le_bytes(std::array::from_fn(|i| header[48 + i])))
+    }
+}
+
 /// A segment that holds anew the records of others, made one record at a time.
 pub(in crate::store) struct Takeover {
     salt: u64,
