@@ -434,8 +434,8 @@ impl<'s> BulkAppend<'s> {
             self.writer.keep();
         }
         published?;
-        let journal = self.writing.journal();
         let extended = store.state().extended(manifest, columns);
+        let journal = self.writing.journal();
         store.change_state(|state| state.adopt(extended));
         drop(journal);
         Ok(())

@@ -71,3 +71,46 @@ impl Drop for Lead<'_> {
         self.0.changed.notify_all();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::thread;
+
+    #[test]
+    fn one_sync_serves_all_that_was_written_before_it() {
+        let (commits, written, syncs) = (Commits::new(0), AtomicU64::new(0), AtomicU64::new(0));
+        thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..50 {
+                        let own = written.fetch_add(1, Ordering::SeqCst) + 1;
+                        if let Some(lead) = commits.lead(own) {
+                            let all = written.load(Ordering::SeqCst);
+                            syncs.fetch_add(1, Ordering::SeqCst);
+                            thread::yield_now();
+                            lead.reached(all);
+                        }
+                        assert!(commits.lead(own).is_none());
+                    }
+                });
+            }
+        });
+        assert_eq!(written.into_inner(), 400);
+        assert!(syncs.into_inner() <= 400);
+        assert!(commits.lead(400).is_none());
+    }
+
+    #[test]
+    fn a_lead_that_reached_nothing_is_taken_by_the_next() {
+        let commits = Commits::new(3);
+        assert!(commits.lead(3).is_none());
+        drop(commits.lead(4).expect("4 is not durable"));
+        let lead = commits.lead(4).expect("nor now");
+        lead.reached(5);
+        drop(lead);
+        assert!(commits.lead(5).is_none());
+        drop(commits.lead_alone());
+    }
+}

@@ -73,7 +73,7 @@ pub enum OpenError {
     /// The store was written by a later version of this crate.
     #[error("{} has format {found}, this version reads up to {VERSION}; use a newer memorank", .path.display())]
     Newer {
-        /// The manifest.
+        /// The manifest, or a segment of the journal.
         path: PathBuf,
         /// Its version.
         found: u64,

@@ -251,6 +251,10 @@ impl From<Damage> for OpenError {
                 expected,
                 found,
             },
+            Problem::NewerSegment { found } => OpenError::Newer {
+                path,
+                found: found.into(),
+            },
             Problem::Unreadable(what) => OpenError::Io {
                 doing: "reading",
                 path,

@@ -54,3 +54,28 @@ impl Drop for Turn<'_> {
         self.0.free.notify_one();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    #[test]
+    fn one_thread_has_the_turn_and_cannot_have_it_twice() {
+        let (turns, inside) = (Turns::default(), AtomicU32::new(0));
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..200 {
+                        let turn = turns.take().ok().expect("this thread has it not");
+                        assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);
+                        assert!(turns.take().is_err() && turns.try_take().is_none());
+                        inside.fetch_sub(1, Ordering::SeqCst);
+                        drop(turn);
+                    }
+                });
+            }
+        });
+        assert!(turns.try_take().is_some());
+    }
+}
