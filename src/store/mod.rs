@@ -15,6 +15,7 @@
 //!   checksums of what is read into memory; the mapped columns are checked by [`verify()`] and by
 //!   [`OpenOptions::verify`]. A flipped bit in a mapped column that still makes a number is found by
 //!   those and not by a ranking.
+//! - Of a damaged store, [`repair`] salvages what is whole into a new one and lists the rest.
 //! - Opening costs a few system calls per column and 8 bytes of reading per row, not the columns.
 //! - Every byte goes through [`files`], which a caller can supply. A store can live in memory as well.
 //!

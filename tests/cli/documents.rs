@@ -1,6 +1,6 @@
 //! The documents of `--json`, and what the README says of them.
 
-use crate::stage::{Stage, T_TEXT, overwrite, run};
+use crate::stage::{Stage, T_TEXT, copy, overwrite, run};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,6 +44,16 @@ fn documents() -> Vec<Value> {
         &["demo", "--memories", "20", "--dim", "2", "--json"],
     ] {
         all.push(run(args).json());
+    }
+    for (name, damaged) in [("lost", "text.bytes"), ("reduced", "key.bytes")] {
+        let path = stage.path(name);
+        copy(&stage.path("S"), &path);
+        overwrite(&path.join(damaged), 0, b"x");
+        overwrite(&path.join("journal.1"), 20, b"x");
+        let new = format!("{}-new", stage.at(name));
+        let repaired = run(["repair", &stage.at(name), &new, "--json"]);
+        all.push(serde_json::from_str(&repaired.out).unwrap());
+        repaired.fails(3);
     }
     let journal = std::fs::read(stage.path("S/journal.1")).unwrap();
     stage.write("S/journal.1", [&journal[..], b"half"].concat());
@@ -127,6 +137,7 @@ fn each_command_has_its_schema() {
         "import",
         "info",
         "query",
+        "repair",
         "show",
         "verify",
     ];

@@ -103,6 +103,7 @@ fn nothing_that_is_stored_reaches_the_terminal_raw() {
             &["delete", &odd, key][..],
             &["checkpoint", &odd],
             &["compact", &odd],
+            &["repair", &odd, &format!("{odd}-new{}", form.len())],
         ] {
             let text = run([args, form].concat()).ok();
             harmless(&text);

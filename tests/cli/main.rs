@@ -19,6 +19,7 @@ mod imports;
 mod journal;
 mod old_processors;
 mod query;
+mod repair;
 mod stage;
 mod terminal;
 mod touch;

@@ -20,6 +20,7 @@ fn every_command_has_the_four_exit_codes() {
     run(["delete", &store, "g0"]).ok();
     run(["checkpoint", &store]).ok();
     run(["compact", &store]).ok();
+    run(["repair", &store, &stage.at("repaired")]).ok();
     run(["import", "npy", &source, &new]).ok();
     run(["demo", "--memories", "10", "--dim", "3"]).ok();
     run(["--help"]).ok();
@@ -34,6 +35,9 @@ fn every_command_has_the_four_exit_codes() {
         &["delete", &none, "g1"],
         &["checkpoint", &none],
         &["compact", &none],
+        &["repair", &none, &stage.at("new2")],
+        &["repair", &store, &source],
+        &["repair", &store, &store],
         &["import", "npy", &none, &stage.at("new2")],
         &["import", "reverie", &none, &stage.at("new2")],
         &["import", "genagents", &none, &stage.at("new2")],
@@ -61,6 +65,8 @@ fn every_command_has_the_four_exit_codes() {
         &["checkpoint"],
         &["compact"],
         &["compact", &store, "g1"],
+        &["repair", &store],
+        &["repair", &store, &new, "--dim", "0"],
         &["bench", &store, "--rounds", "0"],
         &["bench", &store, "--rounds", "-1"],
         &["bench", &store, "-k", "-1"],
@@ -83,6 +89,7 @@ fn every_command_has_the_four_exit_codes() {
         &["delete", &broken, "g1"],
         &["checkpoint", &broken],
         &["compact", &broken],
+        &["repair", &broken, &stage.at("new2")],
     ] {
         assert!(run(args).fails(3).contains("manifest"), "{args:?}");
     }

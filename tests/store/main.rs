@@ -8,5 +8,6 @@ mod model;
 mod open;
 mod processes;
 mod refused;
+mod repair;
 mod round_trip;
 mod touch;

@@ -2,7 +2,8 @@
 //! rankings.
 //!
 //! Data go to stdout, progress to stderr and only to a terminal. Exit code 0: done; 1: an error;
-//! 2: the command line is wrong; 3: damage was found in a store.
+//! 2: the command line is wrong; 3: damage was found in a store,
+//! or a repair lost something.
 
 #![forbid(unsafe_code)]
 
@@ -17,6 +18,7 @@ mod info;
 mod opened;
 mod output;
 mod query;
+mod repair;
 mod show;
 mod verify;
 
@@ -54,6 +56,8 @@ enum Command {
     Info(info::Args),
     /// Check every byte of a store against its checksums.
     Verify(verify::Args),
+    /// Salvage what is whole of a damaged store into a new one, and list what was lost.
+    Repair(repair::Args),
     /// Delete memories. Their bytes stay until the store is compacted.
     Delete(delete::Args),
     /// Fold the journal into the columns, as every writer does when it closes.
@@ -74,6 +78,7 @@ fn main() -> ExitCode {
         Command::Show(args) => show::run(&args, &mut out),
         Command::Info(args) => info::run(&args, &mut out),
         Command::Verify(args) => verify::run(&args, &mut out),
+        Command::Repair(args) => repair::run(&args, &mut out),
         Command::Delete(args) => delete::run(&args, &mut out),
         Command::Checkpoint(args) => checkpoint::run(&args, &mut out),
         Command::Compact(args) => compact::run(&args, &mut out),

@@ -111,6 +111,6 @@ fn print(document: &Document, report: &VerifyReport, out: &mut Output) -> Result
     }
     out.line(match document.sound {
         true => "sound",
-        false => "DAMAGED; restore it from a copy",
+        false => "DAMAGED; restore it from a copy, or salvage what is whole: `memorank repair`",
     })
 }

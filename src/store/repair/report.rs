@@ -90,20 +90,40 @@ pub enum Part {
     Depth,
 }
 
+impl Part {
+    /// One word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Part::Id => "id",
+            Part::Embedding => "embedding",
+            Part::Key => "key",
+            Part::Kind => "kind",
+            Part::Payload => "payload",
+            Part::Evidence => "evidence",
+            Part::Created => "created",
+            Part::LastAccess => "last_access",
+            Part::Expiry => "expiry",
+            Part::Importance => "importance",
+            Part::Depth => "depth",
+        }
+    }
+}
+
+/// What a memory is without, and what it has instead.
 impl Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Part::Id => "their ids (new ones were given)",
-            Part::Embedding => "their embeddings",
-            Part::Key => "their keys",
-            Part::Kind => "their kinds (now `unknown`)",
-            Part::Payload => "their payloads",
-            Part::Evidence => "their evidence",
-            Part::Created => "when they were made (now the last access given at append)",
-            Part::LastAccess => "the last access given at append (now the time they were made)",
-            Part::Expiry => "their expiries",
-            Part::Importance => "their importances (now the least of all)",
-            Part::Depth => "their depths (now 0)",
+            Part::Id => "its id (there is a new one)",
+            Part::Embedding => "embedding",
+            Part::Key => "key",
+            Part::Kind => "kind (now `unknown`)",
+            Part::Payload => "payload",
+            Part::Evidence => "evidence",
+            Part::Created => "the time it was made (now the last access given at append)",
+            Part::LastAccess => "the last access given at append (now the time it was made)",
+            Part::Expiry => "expiry",
+            Part::Importance => "importance (now the least of all)",
+            Part::Depth => "depth (now 0)",
         })
     }
 }
@@ -118,6 +138,17 @@ pub enum Changes {
     Touches,
     /// Deletes that are in a file of their own since a checkpoint: memories may be there again.
     Deletes,
+}
+
+impl Changes {
+    /// One word for them.
+    pub fn name(self) -> &'static str {
+        match self {
+            Changes::Journal => "journal",
+            Changes::Touches => "touches",
+            Changes::Deletes => "deletes",
+        }
+    }
 }
 
 /// Bytes that said what was appended, touched or deleted, and cannot be read any more.
@@ -157,7 +188,7 @@ impl Display for LostChanges {
             problem,
             ..
         } = self;
-        write!(f, "{}: byte {offset}: {problem}; ", path.display())?;
+        write!(f, "lost: {}: byte {offset}: {problem}; ", path.display())?;
         match self.changes {
             Changes::Journal if *bytes == 0 => f.write_str("what it held is lost"),
             Changes::Journal => write!(f, "what was in {bytes} bytes is lost"),
@@ -173,71 +204,62 @@ impl Display for LostChanges {
     }
 }
 
-/// For people: each damage once, with the rows that it cost.
+impl RepairReport {
+    /// For people, a line each: what is there, then each damage once with the rows that it cost.
+    pub fn lines(&self) -> Vec<String> {
+        let (kept, lost) = (self.kept, self.lost.len());
+        let left_out = match self.deleted {
+            0 => String::new(),
+            deleted => format!("; {deleted} that had been deleted were left out"),
+        };
+        let mut lines = vec![format!("{kept} memories kept, {lost} lost{left_out}")];
+        let problem = self.manifest.iter();
+        lines.extend(problem.map(|problem| format!("nothing could be checked: {problem}")));
+        // Rows between two that are lost in the same way may have been deleted.
+        let same = |a: &Lost, b: &Lost| a.cause == b.cause;
+        lines.extend(self.lost.chunk_by(same).map(|group| {
+            let (first, last) = (&group[0], &group[group.len() - 1]);
+            let ids = match (first.id, last.id) {
+                (Some(first), Some(last)) => ids(first, last),
+                _ => "ids unknown".into(),
+            };
+            let rows = rows(first.row, last.row);
+            format!("lost: {rows} ({ids}): {}", first.cause)
+        }));
+        // What belongs together lies apart: a row's parts follow one another.
+        let mut by_part: Vec<&Reduced> = self.reduced.iter().collect();
+        by_part.sort_by_key(|reduced| reduced.part as usize);
+        let same = |a: &&Reduced, b: &&Reduced| a.part == b.part && a.cause == b.cause;
+        lines.extend(by_part.chunk_by(same).map(|group| {
+            let (first, last) = (&group[0], &group[group.len() - 1]);
+            let (rows, ids) = (rows(first.row, last.row), ids(first.id, last.id));
+            format!(
+                "kept without {}: {rows} ({ids}): {}",
+                first.part, first.cause
+            )
+        }));
+        lines.extend(self.changes.iter().map(LostChanges::to_string));
+        lines.extend(self.notes.iter().map(|note| format!("note: {note}")));
+        lines
+    }
+}
+
 impl Display for RepairReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let RepairReport {
-            kept,
-            deleted,
-            lost,
-            reduced,
-            ..
-        } = self;
-        write!(f, "{kept} memories kept, {} lost", lost.len())?;
-        match deleted {
-            0 => writeln!(f)?,
-            _ => writeln!(f, "; {deleted} that had been deleted were left out")?,
-        }
-        if let Some(problem) = &self.manifest {
-            writeln!(f, "nothing could be checked: {problem}")?;
-        }
-        let same = |a: &Lost, b: &Lost| follows(a.row, b.row) && a.cause == b.cause;
-        for group in lost.chunk_by(same) {
-            let (first, last) = (&group[0], &group[group.len() - 1]);
-            rows(f, "lost", first.row, last.row)?;
-            match (first.id, last.id) {
-                (Some(id), Some(last)) => ids(f, id, last)?,
-                _ => f.write_str(" (ids unknown)")?,
-            }
-            writeln!(f, ": {}", first.cause)?;
-        }
-        // What belongs together lies apart: a row's parts follow one another.
-        let mut by_part: Vec<&Reduced> = reduced.iter().collect();
-        by_part.sort_by_key(|reduced| reduced.part as usize);
-        let same = |a: &&Reduced, b: &&Reduced| {
-            a.part == b.part && follows(a.row, b.row) && a.cause == b.cause
-        };
-        for group in by_part.chunk_by(same) {
-            let (first, last) = (&group[0], &group[group.len() - 1]);
-            rows(f, "kept", first.row, last.row)?;
-            ids(f, first.id, last.id)?;
-            writeln!(f, " without {}: {}", first.part, first.cause)?;
-        }
-        for changes in &self.changes {
-            writeln!(f, "{changes}")?;
-        }
-        for note in &self.notes {
-            writeln!(f, "{note}")?;
-        }
-        Ok(())
+        f.write_str(&self.lines().join("\n"))
     }
 }
 
-/// Rows between two that are lost in the same way may have been deleted.
-fn follows(row: usize, next: usize) -> bool {
-    row < next
-}
-
-fn rows(f: &mut fmt::Formatter<'_>, what: &str, first: usize, last: usize) -> fmt::Result {
+fn rows(first: usize, last: usize) -> String {
     match first == last {
-        true => write!(f, "{what}: row {first}"),
-        false => write!(f, "{what}: rows {first} to {last}"),
+        true => format!("row {first}"),
+        false => format!("rows {first} to {last}"),
     }
 }
 
-fn ids(f: &mut fmt::Formatter<'_>, first: u64, last: u64) -> fmt::Result {
+fn ids(first: u64, last: u64) -> String {
     match first == last {
-        true => write!(f, " (id {first})"),
-        false => write!(f, " (ids {first} to {last})"),
+        true => format!("id {first}"),
+        false => format!("ids {first} to {last}"),
     }
 }

@@ -22,7 +22,7 @@ use crate::store::open::{CreateOptions, fill};
 use crate::store::recover::{TOUCHED_BYTES, touched_entry, touched_in};
 use crate::store::rows::RowWriter;
 use crate::store::tail::StoredRow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -77,6 +77,20 @@ pub(super) fn rewrite(
         match records.deletes.contains(id) {
             true => rewrite.report.deleted += 1,
             false => rewrite.journal_row(row, *id, memory)?,
+        }
+    }
+    if !without_id.is_empty() {
+        let appended = records.appended.iter().map(|&(id, _)| id);
+        let known: HashSet<u64> = ids.iter().copied().chain(appended).collect();
+        let unknown = records
+            .deletes
+            .iter()
+            .filter(|&id| !known.contains(id))
+            .count();
+        if unknown > 0 {
+            rewrite.report.notes.push(format!(
+                "{unknown} ids that the journal deletes may be of memories whose id is unknown: those are there again"
+            ));
         }
     }
     let mut next_id = records.next_id;
