@@ -5,7 +5,9 @@ use super::column::{self, Columns, Hold};
 use super::damage::{Damage, Problem};
 use super::files::{Files, What};
 use super::format::{Column, MAX_ROWS, NO_EXPIRY};
-use super::journal::{Body, Dropped, Ids, Record, Replay, Row, Segment, file_name};
+use super::journal::{
+    Body, Dropped, Ids, Record, Replay, Row, Segment, file_name, is_continuation, number_in,
+};
 use super::live::Live;
 use super::manifest::Manifest;
 use super::map::Bytes;
@@ -78,7 +80,9 @@ pub(super) fn segments(
     if first == 0 {
         return Ok(numbers);
     }
+    let mut last = first;
     for number in first..=u64::MAX {
+        last = number;
         let path = dir.join(file_name(number));
         match files.what(&path) {
             Ok(What::File) => numbers.push(number),
@@ -95,7 +99,27 @@ pub(super) fn segments(
             Err(e) => return Err(column::unreadable(&path, &e)),
         }
     }
+    // A segment gets the number after the greatest there is. If one continues one that is not there, that was lost.
+    let names = files.list(dir).map_err(|e| column::unreadable(dir, &e))?;
+    for number in names.iter().filter_map(|name| number_in(name.to_str()?)) {
+        if number > last && read(files, dir, number).is_ok_and(|bytes| continues(number, &bytes)) {
+            return Err(Damage {
+                path: dir.join(file_name(last)),
+                offset: 0,
+                problem: Problem::Missing,
+            });
+        }
+    }
     Ok(numbers)
+}
+
+fn continues(number: u64, bytes: &Bytes) -> bool {
+    let segment = Segment {
+        path: Path::new(""),
+        number,
+        bytes: bytes.as_slice(),
+    };
+    is_continuation(&segment)
 }
 
 /// Reads segments, and gives `apply` the records that the columns do not hold.

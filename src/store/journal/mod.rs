@@ -23,5 +23,5 @@ mod segment;
 pub(super) use record::{Body, Ids, Place, Record, Row, TooLong, Vector, encode, seal};
 pub use replay::Dropped;
 pub(super) use replay::{Replay, Segment};
-pub(super) use salvage::{header_of, salvage};
+pub(super) use salvage::{header_of, is_continuation, salvage};
 pub(super) use segment::{HEADER_BYTES, Header, Origin, Takeover, file_name, number_in};

@@ -3,7 +3,7 @@
 use super::decode::decode;
 use super::record::{HEAD_BYTES, Head, Record};
 use super::replay::{Dropped, SUMMED_PER_BYTE, Segment, find_marker};
-use super::segment::{Flaw, HEADER_BYTES, Header};
+use super::segment::{Flaw, HEADER_BYTES, Header, Origin};
 use crate::store::damage::Problem;
 
 /// A segment's valid records, wherever they stand, and the bytes between them.
@@ -18,6 +18,12 @@ pub(in crate::store) struct Salvaged<'a> {
 /// The header of a segment, if it is whole.
 pub(in crate::store) fn header_of(segment: &Segment<'_>) -> Option<Header> {
     Header::parse(segment.bytes, segment.number).ok()
+}
+
+/// Whether a segment surely goes on after the one with the number before.
+pub(in crate::store) fn is_continuation(segment: &Segment<'_>) -> bool {
+    let origin = header_of(segment).map(|header| header.origin);
+    matches!(origin, Some(Origin::Continues { .. }))
 }
 
 /// Finds the records in a segment that have the right sum and can be decoded. Their sequence numbers, and
