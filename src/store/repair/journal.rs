@@ -1,6 +1,5 @@
 //! What a damaged store's journal still says.
 
-use super::ascending::UNKNOWN;
 use super::report::{Changes, LostChanges, RepairReport};
 use super::source::Source;
 use crate::store::damage::{Damage, Problem};
@@ -8,7 +7,8 @@ use crate::store::error::OpenError;
 use crate::store::files::{self, Files};
 use crate::store::format::MAX_ROWS;
 use crate::store::journal::{
-    Body, Dropped, Origin, Record, Replay, Row, Segment, file_name, header_of, number_in, salvage,
+    Body, Dropped, Origin, Record, Replay, Row, Segment, file_name, header_of, is_continuation,
+    number_in, salvage,
 };
 use crate::store::{column, recover};
 use std::collections::{BTreeMap, HashSet};
@@ -127,8 +127,15 @@ impl Journal {
                 records.apply(&record, source)
             })?;
             dropped.extend(outcome.dropped);
-            if next.is_none() || !outcome.more {
+            if !outcome.more {
                 break;
+            }
+            if next.is_none() {
+                let mut others = self.segments[at + 1..].iter();
+                match others.any(|other| is_continuation(&other.as_found())) {
+                    true => return Err(unusable(segment.number + 1)),
+                    false => break,
+                }
             }
         }
         Ok((records, dropped))
@@ -197,7 +204,7 @@ impl Journal {
         let lost = gaps.iter().filter(|&&(place, _)| Some(place) > last_append);
         let possible = lost.map(|(_, lost)| lost.bytes).sum::<u64>() / MIN_ROW_BYTES;
         if possible > 0 {
-            records.next_id = records.next_id.saturating_add(possible).min(UNKNOWN);
+            records.next_id = records.next_id.saturating_add(possible);
             report.notes.push(format!(
                 "the next id is {}, as up to {possible} may have been given in the lost part of the journal",
                 records.next_id

@@ -52,6 +52,7 @@ mod report;
 mod rewrite;
 mod rows;
 mod source;
+mod survey;
 
 pub use error::RepairError;
 pub use report::{Changes, Lost, LostChanges, Part, Reduced, RepairReport};
