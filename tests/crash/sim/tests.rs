@@ -1,0 +1,1 @@
+//! What the simulator loses, and what it keeps.
