@@ -23,13 +23,17 @@ pub const COMPACTS: bool = false;
 /// Whether a handle goes on after a write that failed.
 pub const GOES_ON: bool = false;
 
+/// Whether a handle makes the store's own name durable before its first promise, as it must if the sync after
+/// its creation failed.
+pub const SYNCS_OWN_NAME: bool = false;
+
 /// Why an operation failed.
 #[derive(Debug)]
 pub enum Failed {
     /// It surely did not happen, and nothing else will with this handle.
     Poisoned,
     /// It may have happened, as far as its caller can tell.
-    Perhaps(String),
+    Perhaps,
 }
 
 /// Whether the operation, once it has returned, survives a power cut, with all before it.
@@ -102,6 +106,7 @@ pub fn apply(store: &mut Store, op: &Op) -> Result<Option<u64>, Failed> {
             Ok(None)
         }
         Op::Sync | Op::Checkpoint => {
+            check_poison(store)?;
             store.sync()?;
             Ok(None)
         }
@@ -110,8 +115,15 @@ pub fn apply(store: &mut Store, op: &Op) -> Result<Option<u64>, Failed> {
     }
 }
 
-pub fn close(store: Store) -> Result<(), Failed> {
+pub fn close(mut store: Store) -> Result<(), Failed> {
+    check_poison(&mut store)?;
     Ok(store.close()?)
+}
+
+/// A sync with nothing to do says nothing of an append that failed.
+fn check_poison(store: &mut Store) -> Result<(), Failed> {
+    drop(store.bulk()?);
+    Ok(())
 }
 
 /// All that the store holds.
@@ -154,7 +166,7 @@ impl From<WriteError> for Failed {
     fn from(error: WriteError) -> Failed {
         match error {
             WriteError::Poisoned { .. } => Failed::Poisoned,
-            other => Failed::Perhaps(other.to_string()),
+            _ => Failed::Perhaps,
         }
     }
 }

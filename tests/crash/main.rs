@@ -3,6 +3,7 @@
 //! `MEMORANK_CRASH_IMAGES` sets how many file systems after a power cut are looked at.
 
 mod driver;
+mod faults;
 mod random;
 mod sim;
 mod workload;

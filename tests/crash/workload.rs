@@ -21,6 +21,7 @@ pub struct Step {
     pub to: usize,
     /// It was acknowledged as durable, with all before it.
     pub promised: bool,
+    pub failed: bool,
     /// What the store may hold afterwards; `None`: there is none. More than one if something failed.
     pub after: Vec<Option<State>>,
 }
@@ -53,6 +54,7 @@ impl Workload {
                 from: 0,
                 to: sim.log_len(),
                 promised: true,
+                failed: false,
                 after: vec![None],
             }],
             sim,
@@ -107,7 +109,7 @@ impl Workload {
                 Ok(Some(first)) if *first != before.next_id => {}
                 Ok(_) => after.push(Some(happened)),
                 Err(Failed::Poisoned) => after.push(Some(before.clone())),
-                Err(Failed::Perhaps(_)) => {
+                Err(Failed::Perhaps) => {
                     after.push(Some(before.clone()));
                     after.push(Some(happened));
                 }
@@ -125,12 +127,13 @@ impl Workload {
             from,
             to,
             promised,
+            failed: result.is_err(),
             after,
         });
         match result {
             Err(Failed::Poisoned) => self.let_go(),
             // Whoever sees an error may go on or give up.
-            Err(Failed::Perhaps(_)) if self.random.chance(50) => self.let_go(),
+            Err(Failed::Perhaps) if self.random.chance(50) => self.let_go(),
             _ => {}
         }
         if self.store.is_none() {
@@ -159,6 +162,10 @@ impl Workload {
 
     /// Opens the store, or creates it if that may be needed, and looks what is in it.
     pub fn look(&mut self) {
+        if !driver::SYNCS_OWN_NAME {
+            let dir = Path::new(driver::PATH).parent().expect("it lies in one");
+            let _ = self.sim.sync_dir(dir);
+        }
         let from = self.sim.log_len();
         match driver::open(Arc::new(self.sim.clone()), &self.setup, false) {
             Ok(store) => {
@@ -169,6 +176,7 @@ impl Workload {
                     from,
                     to: self.sim.log_len(),
                     promised: false,
+                    failed: false,
                     after: vec![Some(found)],
                 });
             }
@@ -194,6 +202,7 @@ impl Workload {
             from,
             to: self.sim.log_len(),
             promised: created.is_ok(),
+            failed: created.is_err(),
             after,
         });
         self.store = created.ok();
@@ -221,8 +230,12 @@ impl Workload {
             } else {
                 " "
             };
-            let promised = if step.promised { ", promised" } else { "" };
-            let (from, to, op) = (step.from, step.to, step.op.name());
+            let promised = match step {
+                Step { failed: true, .. } => ", failed",
+                Step { promised: true, .. } => ", promised",
+                _ => "",
+            };
+            let (from, to, op) = (step.from, step.to, step.op.describe());
             format!("{here} {from}..{to} {op:.80}{promised}\n")
         });
         let log = self.sim.describe(at.saturating_sub(60), at);

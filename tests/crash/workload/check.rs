@@ -5,7 +5,6 @@ use crate::driver;
 use crate::random::Random;
 use crate::sim::{Crashes, Sim, Survivors};
 use memorank::store::Store;
-use memorank::store::files::Files;
 use std::sync::Arc;
 
 /// What was found.

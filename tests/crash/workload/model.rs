@@ -147,12 +147,31 @@ pub enum Op {
 }
 
 impl Op {
-    pub fn name(&self) -> String {
+    pub fn name(&self) -> &'static str {
         match self {
-            Op::Append(memories) => format!("append {}", memories.len()),
-            Op::Bulk { memories, commit } => format!("bulk {} {commit}", memories.len()),
-            Op::Touch { agent, ids, now } => format!("touch {agent} {ids:?} {now}"),
-            other => format!("{other:?}"),
+            Op::Create => "create",
+            Op::Append(_) => "append",
+            Op::Bulk { .. } => "bulk append",
+            Op::Touch { .. } => "touch",
+            Op::Delete(_) => "delete",
+            Op::Sync => "sync",
+            Op::Checkpoint => "checkpoint",
+            Op::Compact => "compact",
+            Op::Reopen => "reopen",
+            Op::Kill => "kill",
+            Op::Look => "look",
+        }
+    }
+
+    /// Its name, and what it is about.
+    pub fn describe(&self) -> String {
+        let name = self.name();
+        match self {
+            Op::Append(memories) => format!("{name} {}", memories.len()),
+            Op::Bulk { memories, commit } => format!("{name} {}, {commit}", memories.len()),
+            Op::Touch { agent, ids, now } => format!("{name} {ids:?} by {agent} at {now}"),
+            Op::Delete(ids) => format!("{name} {ids:?}"),
+            _ => name.into(),
         }
     }
 }
@@ -230,7 +249,11 @@ impl State {
         let mut text = format!("next id {} against {}", self.next_id, other.next_id);
         for id in ids.iter().filter(differs).take(3) {
             let of = |state: &State| match state.rows.get(id) {
-                Some(row) => format!("{row:.200?}"),
+                Some(row) => {
+                    let mut row = format!("{row:?}");
+                    row.truncate(500);
+                    row
+                }
                 None => "nothing".into(),
             };
             text += &format!("\n  id {id}: {} against {}", of(self), of(other));

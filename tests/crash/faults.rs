@@ -1,0 +1,181 @@
+//! A store on files that fail: an error or success for every caller, and nothing lost that was promised, neither in
+//! this boot nor after a power cut.
+
+use crate::random::Random;
+use crate::sim::{Crashes, Failure, Fault, Kind, Survivors};
+use crate::workload::Workload;
+use crate::workload::check::check;
+use crate::{Place, driver, in_parallel};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Operations of a workload, from its creation on.
+const OPERATIONS: usize = 12;
+
+/// The workload of a seed, with a fault from its start.
+fn run(seed: u64, fault: Option<Fault>) -> Workload {
+    let mut workload = Workload::new(seed);
+    workload.faulty = fault.is_some();
+    match fault {
+        Some(fault) => workload.sim.inject(fault),
+        None => _ = workload.sim.heal(),
+    }
+    workload.run(OPERATIONS);
+    workload
+}
+
+/// Nothing fails any more. The store must open in the same boot, take more, and keep it through power cuts.
+fn recover(mut workload: Workload, seed: u64, cuts: usize) {
+    workload.sim.heal();
+    workload.faulty = false;
+    let mut random = Random::new(seed ^ workload.sim.log_len() as u64);
+    let (healed, failures) = (workload.sim.log_len(), workload.failures);
+    workload.let_go();
+    workload.run(4);
+    assert_eq!(workload.failures, failures, "all is well again");
+    let log_len = workload.sim.log_len();
+    let mut at: Vec<usize> = (0..cuts)
+        .map(|n| match n % 2 {
+            0 => log_len,
+            _ => healed + random.below(log_len + 1 - healed),
+        })
+        .collect();
+    at.sort();
+    let mut crashes = Crashes::of(&workload.sim);
+    for at in at {
+        crashes.advance(at);
+        let survivors = match random.chance(30) {
+            true => random.pick(&Survivors::EXTREMES),
+            false => Survivors::Some(random.next()),
+        };
+        let place = Place {
+            workload: &workload,
+            seed,
+            at,
+            survivors,
+        };
+        let image = crashes.image(survivors);
+        check(&image, &workload.setup, &workload.allowed(at), &mut random);
+        drop(place);
+    }
+}
+
+#[test]
+fn a_sync_that_failed_once_takes_nothing_that_is_promised_afterwards() {
+    const CUTS: usize = 6;
+    let (syncs, failures, cuts) = Default::default();
+    let add = |to: &AtomicUsize, n: usize| _ = to.fetch_add(n, Ordering::Relaxed);
+    in_parallel(6, |seed| {
+        for kinds in [&[Kind::Sync] as &[Kind], &[Kind::SyncDir]] {
+            for nth in 1..=run(seed, None).sim.count(kinds) {
+                let workload = run(
+                    seed,
+                    Some(Fault {
+                        kinds,
+                        nth,
+                        how: Failure::Io,
+                        for_ever: false,
+                    }),
+                );
+                add(&syncs, 1);
+                add(&failures, workload.failures);
+                add(&cuts, CUTS);
+                recover(workload, seed, CUTS);
+            }
+        }
+    });
+    println!(
+        "{syncs:?} syncs failed, with {failures:?} operations; {cuts:?} power cuts after more was appended"
+    );
+}
+
+/// Every operation of `kinds` fails in turn.
+fn sweep(name: &str, seeds: u64, kinds: &'static [Kind], how: Failure) {
+    let (runs, failures) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    in_parallel(seeds as usize * 2, |n| {
+        let (seed, for_ever) = (1000 + n / 2, n % 2 == 1);
+        for nth in 1.. {
+            let workload = run(
+                seed,
+                Some(Fault {
+                    kinds,
+                    nth,
+                    how,
+                    for_ever,
+                }),
+            );
+            failures.fetch_add(workload.failures, Ordering::Relaxed);
+            if matches!(how, Failure::Interrupted | Failure::Short) {
+                assert_eq!(workload.failures, 0, "nobody sees it: seed {seed}, {nth}");
+            }
+            if workload.sim.heal() == 0 {
+                break;
+            }
+            recover(workload, seed, 2);
+            runs.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    println!(
+        "{name}: {runs:?} faults, of {seeds} workloads, once and for ever; {failures:?} operations failed"
+    );
+}
+
+#[test]
+fn every_operation_may_fail_with_eio() {
+    sweep("EIO of any operation", 1, &Kind::ALL, Failure::Io);
+}
+
+#[test]
+fn every_change_may_fail_with_enospc() {
+    const CHANGES: &[Kind] = &[
+        Kind::Create,
+        Kind::CreateDir,
+        Kind::Lock,
+        Kind::Rename,
+        Kind::Write,
+        Kind::SetLen,
+        Kind::Sync,
+        Kind::SyncDir,
+    ];
+    sweep("ENOSPC of any change", 2, CHANGES, Failure::Full);
+}
+
+#[test]
+fn interruptions_and_short_calls_are_not_seen() {
+    const CALLS: &[Kind] = &[Kind::Read, Kind::Write];
+    sweep("EINTR of reads and writes", 1, CALLS, Failure::Interrupted);
+    sweep("short reads and writes", 1, CALLS, Failure::Short);
+}
+
+#[test]
+fn a_full_disk_takes_nothing_and_is_not_for_ever() {
+    let failed = Mutex::new(BTreeMap::<&str, usize>::new());
+    let limits = AtomicUsize::new(0);
+    in_parallel(4, |seed| {
+        let seed = 2000 + seed;
+        let full = run(seed, None).sim.used();
+        for limit in (0..=full + 400).step_by(full as usize / 150) {
+            let mut workload = Workload::new(seed);
+            workload.faulty = true;
+            workload.sim.fill_up_at(limit);
+            workload.run(OPERATIONS);
+            workload.sim.heal();
+            if driver::GOES_ON && workload.is_open() {
+                workload.faulty = false;
+                let failures = workload.failures;
+                workload.step();
+                assert_eq!(workload.failures, failures, "there is room again");
+            }
+            for step in workload.steps.iter().filter(|step| step.failed) {
+                *failed.lock().unwrap().entry(step.op.name()).or_default() += 1;
+            }
+            limits.fetch_add(1, Ordering::Relaxed);
+            recover(workload, seed, 2);
+        }
+    });
+    println!(
+        "disk full at {limits:?} sizes; failed: {:?}",
+        failed.into_inner().unwrap()
+    );
+}
