@@ -5,13 +5,18 @@ use crate::random::Random;
 use crate::sim::{Crashes, Failure, Fault, Kind, Survivors};
 use crate::workload::Workload;
 use crate::workload::check::check;
-use crate::{Place, driver, in_parallel};
+use crate::{Place, driver, in_parallel, setting};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Operations of a workload, from its creation on.
 const OPERATIONS: usize = 12;
+
+/// `default` times MEMORANK_CRASH_WORKLOADS.
+fn workloads(default: usize) -> usize {
+    default * setting("MEMORANK_CRASH_WORKLOADS", 1)
+}
 
 /// The workload of a seed, with a fault from its start.
 fn run(seed: u64, fault: Option<Fault>) -> Workload {
@@ -66,7 +71,7 @@ fn a_sync_that_failed_once_takes_nothing_that_is_promised_afterwards() {
     const CUTS: usize = 6;
     let (syncs, failures, cuts) = Default::default();
     let add = |to: &AtomicUsize, n: usize| _ = to.fetch_add(n, Ordering::Relaxed);
-    in_parallel(6, |seed| {
+    in_parallel(workloads(6), |seed| {
         for kinds in [&[Kind::Sync] as &[Kind], &[Kind::SyncDir]] {
             for nth in 1..=run(seed, None).sim.count(kinds) {
                 let workload = run(
@@ -91,10 +96,11 @@ fn a_sync_that_failed_once_takes_nothing_that_is_promised_afterwards() {
 }
 
 /// Every operation of `kinds` fails in turn.
-fn sweep(name: &str, seeds: u64, kinds: &'static [Kind], how: Failure) {
+fn sweep(name: &str, seeds: usize, kinds: &'static [Kind], how: Failure) {
     let (runs, failures) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    in_parallel(seeds as usize * 2, |n| {
-        let (seed, for_ever) = (1000 + n / 2, n % 2 == 1);
+    let seeds = workloads(seeds);
+    in_parallel(seeds * 2, |n| {
+        let (seed, for_ever) = (100_000 + n / 2, n % 2 == 1);
         for nth in 1.. {
             let workload = run(
                 seed,
@@ -152,8 +158,8 @@ fn interruptions_and_short_calls_are_not_seen() {
 fn a_full_disk_takes_nothing_and_is_not_for_ever() {
     let failed = Mutex::new(BTreeMap::<&str, usize>::new());
     let limits = AtomicUsize::new(0);
-    in_parallel(4, |seed| {
-        let seed = 2000 + seed;
+    in_parallel(workloads(4), |seed| {
+        let seed = 200_000 + seed;
         let full = run(seed, None).sim.used();
         for limit in (0..=full + 400).step_by(full as usize / 150) {
             let mut workload = Workload::new(seed);

@@ -1,6 +1,7 @@
 //! A store on a file system that loses power, fails and fills up.
 //!
-//! `MEMORANK_CRASH_IMAGES` sets how many file systems after a power cut are looked at.
+//! `MEMORANK_CRASH_IMAGES` sets how many file systems after a power cut are looked at (10,000), and
+//! `MEMORANK_CRASH_WORKLOADS` how many times as many workloads meet faults (1).
 
 mod driver;
 mod faults;

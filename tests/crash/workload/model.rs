@@ -249,11 +249,7 @@ impl State {
         let mut text = format!("next id {} against {}", self.next_id, other.next_id);
         for id in ids.iter().filter(differs).take(3) {
             let of = |state: &State| match state.rows.get(id) {
-                Some(row) => {
-                    let mut row = format!("{row:?}");
-                    row.truncate(500);
-                    row
-                }
+                Some(row) => format!("{:.500}", format!("{row:?}")),
                 None => "nothing".into(),
             };
             text += &format!("\n  id {id}: {} against {}", of(self), of(other));
