@@ -3,8 +3,8 @@
 use crate::workload::model::{Given, Op, Row, Setup, State};
 use memorank::store::files::Files;
 use memorank::store::{
-    AppendError, CreateError, CreateOptions, OpenError, OpenOptions, Store, TouchError, WriteError,
-    verify_on,
+    Agent, AppendError, CreateOptions, DeleteError, OpenError, OpenOptions, Promise, ReadError,
+    Store, TouchError, WriteError, verify_on,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,19 +13,8 @@ use std::sync::Arc;
 /// Where the store is in the simulated file system.
 pub const PATH: &str = "/data/store";
 
-/// Agents that touch. The store keeps one last access yet.
-pub const AGENTS: &[u32] = &[0];
-
-/// Whether the store can do these yet.
-pub const DELETES: bool = false;
-pub const COMPACTS: bool = false;
-
-/// Whether a handle goes on after a write that failed.
-pub const GOES_ON: bool = false;
-
-/// Whether a handle makes the store's own name durable before its first promise, as it must if the sync after
-/// its creation failed.
-pub const SYNCS_OWN_NAME: bool = false;
+/// Agents that touch.
+pub const AGENTS: &[u32] = &[0, 1, 7];
 
 /// Why an operation failed.
 #[derive(Debug)]
@@ -36,26 +25,39 @@ pub enum Failed {
     Perhaps,
 }
 
-/// Whether the operation, once it has returned, survives a power cut, with all before it.
-pub fn promises(_setup: &Setup, op: &Op) -> bool {
+/// What an operation gave.
+#[derive(Debug)]
+pub enum Answer {
+    Nothing,
+    /// The first id of an append.
+    First(u64),
+    /// How many memories were there to be deleted.
+    Deleted(usize),
+}
+
+/// Whether the operation, once it has returned and if it did anything, survives a power cut, with all
+/// before it.
+pub fn promises(setup: &Setup, op: &Op) -> bool {
+    let on_disk = |promise| promise == Promise::OnDisk;
     match op {
-        Op::Append(_) | Op::Sync | Op::Checkpoint | Op::Compact | Op::Reopen => true,
+        Op::Append(_) | Op::Delete(_) => on_disk(setup.durability.appends),
+        Op::Touch { .. } => on_disk(setup.durability.touches),
         Op::Bulk { commit, .. } => *commit,
-        // A touch is synced at once: it would not come before a later append otherwise.
-        Op::Touch { .. } => true,
-        Op::Delete(_) => true,
-        Op::Create => true,
+        Op::Create | Op::Sync | Op::Checkpoint | Op::Compact | Op::Reopen => true,
         Op::Kill | Op::Look => false,
     }
 }
 
-pub fn create(files: Arc<dyn Files>, setup: &Setup) -> Result<Store, CreateError> {
+pub fn create(files: Arc<dyn Files>, setup: &Setup) -> Result<Store, String> {
     let options = CreateOptions {
         dim: setup.dim,
         dtype: setup.dtype,
         model: None,
     };
-    Store::create_on(files, PATH, &options)
+    let store = Store::create_on(files.clone(), PATH, &options).map_err(|e| e.to_string())?;
+    store.close().map_err(|e| e.to_string())?;
+    // With the options of the setup.
+    open(files, setup, false).map_err(|e| e.to_string())
 }
 
 pub fn open(files: Arc<dyn Files>, setup: &Setup, read_only: bool) -> Result<Store, OpenError> {
@@ -63,6 +65,8 @@ pub fn open(files: Arc<dyn Files>, setup: &Setup, read_only: bool) -> Result<Sto
         read_only,
         verify: false,
         in_memory: setup.in_memory,
+        durability: setup.durability,
+        checkpoint_bytes: setup.checkpoint_bytes,
     };
     Store::open_on(files, PATH, &options)
 }
@@ -81,61 +85,54 @@ pub fn verify(files: &dyn Files) {
     assert!(report.is_sound(), "{report:?}");
 }
 
-/// The ids of what was appended; nothing for other operations.
-pub fn apply(store: &mut Store, op: &Op) -> Result<Option<u64>, Failed> {
+pub fn apply(store: &Store, op: &Op) -> Result<Answer, Failed> {
     match op {
         Op::Append(memories) => {
             let memories: Vec<_> = memories.iter().map(Given::borrowed).collect();
-            Ok(Some(store.append(&memories)?.start))
+            return Ok(Answer::First(store.append(&memories)?.start));
         }
         Op::Bulk { memories, commit } => {
             let mut bulk = store.bulk()?;
             for memory in memories {
                 bulk.push(&memory.borrowed())?;
             }
-            match commit {
-                true => Ok(Some(bulk.commit()?.start)),
-                false => Ok(None),
+            if *commit {
+                return Ok(Answer::First(bulk.commit()?.start));
             }
         }
-        Op::Touch { ids, now, .. } => {
-            let row = |&id: &u64| store.row_of_id(id).expect("nothing is deleted") as u32;
-            let rows: Vec<u32> = ids.iter().map(row).collect();
-            store.touch(&rows, *now)?;
-            store.sync()?;
-            Ok(None)
-        }
-        Op::Sync | Op::Checkpoint => {
-            check_poison(store)?;
-            store.sync()?;
-            Ok(None)
-        }
-        Op::Delete(_) | Op::Compact => unreachable!("the store cannot yet"),
+        Op::Touch { agent, ids, now } => store.touch(Agent(*agent), ids, *now)?,
+        Op::Delete(ids) => return Ok(Answer::Deleted(store.delete(ids)?)),
+        Op::Sync => store.sync()?,
+        Op::Checkpoint => store.checkpoint()?,
+        Op::Compact => store.compact()?,
         Op::Create | Op::Reopen | Op::Kill | Op::Look => unreachable!("the workload does"),
     }
+    Ok(Answer::Nothing)
 }
 
-pub fn close(mut store: Store) -> Result<(), Failed> {
-    check_poison(&mut store)?;
+pub fn close(store: Store) -> Result<(), Failed> {
     Ok(store.close()?)
-}
-
-/// A sync with nothing to do says nothing of an append that failed.
-fn check_poison(store: &mut Store) -> Result<(), Failed> {
-    drop(store.bulk()?);
-    Ok(())
 }
 
 /// All that the store holds.
 pub fn observe(store: &Store) -> State {
+    let store = store.snapshot();
     let mut rows = BTreeMap::new();
-    for row in 0..store.len() {
-        let memory = store.memory(row).expect("the row can be read");
+    for at in 0..store.rows() {
+        let memory = match store.memory(at) {
+            Ok(memory) => memory,
+            Err(ReadError::Deleted { .. }) => {
+                assert!(!store.is_live(at));
+                assert_eq!(store.row_of_id(store.id(at)), None);
+                continue;
+            }
+            Err(error) => panic!("row {at} cannot be read: {error}"),
+        };
         let given = Given {
             key: memory.key.map(str::to_owned),
             kind: memory.kind.clone(),
             text: memory.text.to_owned(),
-            embedding: store.embedding(row),
+            embedding: store.embedding(at),
             created: memory.created,
             last_access: 0,
             expiry: memory.expiry,
@@ -145,17 +142,21 @@ pub fn observe(store: &Store) -> State {
             payload: memory.payload.to_vec(),
         };
         assert_eq!(memory.has_embedding, given.embedding.is_some());
-        assert_eq!(store.row_of_id(memory.id), Some(row));
-        let last_access = vec![store.last_access()[row]];
-        let given = Arc::new(given);
-        rows.insert(memory.id, Row { given, last_access });
-    }
-    for (id, row) in &rows {
-        if let Some(key) = &row.given.key {
+        assert_eq!(store.row_of_id(memory.id), Some(at));
+        if let Some(key) = memory.key {
             let found = store.row_of_key(key).expect("keys can be read");
-            assert_eq!(found, store.row_of_id(*id));
+            assert_eq!(found, Some(at));
         }
+        let last_access = AGENTS
+            .iter()
+            .map(|&agent| store.last_access(Agent(agent), at));
+        let row = Row {
+            given: Arc::new(given),
+            last_access: last_access.collect(),
+        };
+        rows.insert(memory.id, row);
     }
+    assert_eq!(store.len(), rows.len());
     State {
         rows,
         next_id: store.next_id(),
@@ -185,6 +186,15 @@ impl From<TouchError> for Failed {
         match error {
             TouchError::Write(error) => error.into(),
             other => unreachable!("the workload touches only what there is: {other}"),
+        }
+    }
+}
+
+impl From<DeleteError> for Failed {
+    fn from(error: DeleteError) -> Failed {
+        match error {
+            DeleteError::Write(error) => error.into(),
+            other => unreachable!("the workload deletes only what there was: {other}"),
         }
     }
 }

@@ -3,7 +3,7 @@
 pub mod check;
 pub mod model;
 
-use crate::driver::{self, Failed};
+use crate::driver::{self, Answer, Failed};
 use crate::random::Random;
 use crate::sim::Sim;
 use memorank::store::Store;
@@ -88,15 +88,15 @@ impl Workload {
     /// Calls an operation on the open store.
     pub fn call(&mut self, op: Op) {
         let from = self.sim.log_len();
-        let mut store = self.store.take().expect("it is open");
+        let store = self.store.take().expect("it is open");
         let result = match op {
-            Op::Reopen => driver::close(store).map(|()| None),
+            Op::Reopen => driver::close(store).map(|()| Answer::Nothing),
             Op::Kill => {
                 self.kill(store);
-                Ok(None)
+                Ok(Answer::Nothing)
             }
             _ => {
-                let result = driver::apply(&mut store, &op);
+                let result = driver::apply(&store, &op);
                 self.store = Some(store);
                 result
             }
@@ -106,7 +106,8 @@ impl Workload {
         for before in self.last().iter().flatten() {
             let happened = before.after(&op);
             match &result {
-                Ok(Some(first)) if *first != before.next_id => {}
+                Ok(Answer::First(id)) if *id != before.next_id => {}
+                Ok(Answer::Deleted(rows)) if before.rows.len() - happened.rows.len() != *rows => {}
                 Ok(_) => after.push(Some(happened)),
                 Err(Failed::Poisoned) => after.push(Some(before.clone())),
                 Err(Failed::Perhaps) => {
@@ -121,7 +122,9 @@ impl Workload {
         } else if let Some(store) = &self.store {
             after = vec![Some(seen(&after, driver::observe(store)))];
         }
-        let promised = result.is_ok() && driver::promises(&self.setup, &op);
+        // A touch or deletion without effect promises nothing of what was before.
+        let idle = matches!(op, Op::Touch { .. } | Op::Delete(_)) && *self.last() == after;
+        let promised = result.is_ok() && !idle && driver::promises(&self.setup, &op);
         self.steps.push(Step {
             op,
             from,
@@ -162,10 +165,6 @@ impl Workload {
 
     /// Opens the store, or creates it if that may be needed, and looks what is in it.
     pub fn look(&mut self) {
-        if !driver::SYNCS_OWN_NAME {
-            let dir = Path::new(driver::PATH).parent().expect("it lies in one");
-            let _ = self.sim.sync_dir(dir);
-        }
         let from = self.sim.log_len();
         match driver::open(Arc::new(self.sim.clone()), &self.setup, false) {
             Ok(store) => {

@@ -1,9 +1,9 @@
 //! What a store should hold after some operations, as naive as can be.
 
-use crate::driver::{self, AGENTS};
+use crate::driver::AGENTS;
 use crate::random::Random;
 use memorank::kernel::Dtype;
-use memorank::store::{Kind, NewMemory, Reference};
+use memorank::store::{Durability, Kind, NewMemory, Promise, Reference};
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -14,6 +14,8 @@ pub struct Setup {
     pub dim: NonZeroUsize,
     pub dtype: Dtype,
     pub in_memory: bool,
+    pub durability: Durability,
+    pub checkpoint_bytes: u64,
 }
 
 impl Setup {
@@ -22,6 +24,11 @@ impl Setup {
             dim: NonZeroUsize::new(1 + random.below(5)).expect("it is at least 1"),
             dtype: random.pick(&[Dtype::F16, Dtype::F32]),
             in_memory: random.chance(30),
+            durability: Durability {
+                appends: random.pick(&[Promise::OnDisk, Promise::OnDisk, Promise::Written]),
+                touches: random.pick(&[Promise::Written, Promise::Written, Promise::OnDisk]),
+            },
+            checkpoint_bytes: random.pick(&[u64::MAX, u64::MAX, 4000, 300]),
         }
     }
 }
@@ -263,11 +270,24 @@ pub fn next_op(random: &mut Random, setup: &Setup, states: &[&State], serial: &m
     let next_id = states.iter().map(|s| s.next_id).min().unwrap_or(0);
     let mut memories = |random: &mut Random, most: usize| -> Vec<Given> {
         let count = 1 + random.below(most);
-        let new = (0..count).map(|_| {
+        let mut new: Vec<Given> = Vec::new();
+        for _ in 0..count {
             *serial += 1;
-            Given::new(random, setup, *serial, next_id)
-        });
-        new.collect()
+            let mut given = Given::new(random, setup, *serial, next_id);
+            if random.chance(30) {
+                // Perhaps one that is free again.
+                let key = Some(format!("key {}", 1 + random.below(*serial as usize)));
+                let stored = states.iter().flat_map(|state| state.rows.values());
+                let mut taken = stored
+                    .map(|row| &row.given.key)
+                    .chain(new.iter().map(|g| &g.key));
+                if taken.all(|other| *other != key) {
+                    given.key = key;
+                }
+            }
+            new.push(given);
+        }
+        new
     };
     // Of the last 20 more often.
     let ids = |random: &mut Random| -> Vec<u64> {
@@ -290,10 +310,10 @@ pub fn next_op(random: &mut Random, setup: &Setup, states: &[&State], serial: &m
             ids: ids(random),
             now: 1_000_000 + random.below(1000) as i64,
         },
-        40..50 if rows && driver::DELETES => Op::Delete(ids(random)),
+        40..50 if rows => Op::Delete(ids(random)),
         50..55 => Op::Sync,
         55..62 => Op::Checkpoint,
-        62..67 if driver::COMPACTS => Op::Compact,
+        62..67 => Op::Compact,
         67..73 => Op::Reopen,
         73..77 => Op::Kill,
         _ => Op::Append(memories(random, 3)),
