@@ -110,6 +110,15 @@ impl State {
         }
     }
 
+    /// Says that nobody has this state yet: the keys of rows that are deleted in it are nobody's, also where
+    /// the columns do not know of the deletion.
+    pub(super) fn free_keys(&mut self) {
+        self.committed.keys = Arc::new(CommittedKeys {
+            live: self.live.clone(),
+            index: OnceLock::new(),
+        });
+    }
+
     /// Rows, deleted ones among them.
     pub(super) fn rows(&self) -> usize {
         self.committed.columns.rows + self.tail.rows()
