@@ -2,10 +2,9 @@
 //! this boot nor after a power cut.
 
 use crate::random::Random;
-use crate::sim::{Crashes, Failure, Fault, Kind, Survivors};
+use crate::sim::{Failure, Fault, Kind};
 use crate::workload::Workload;
-use crate::workload::check::check;
-use crate::{Place, in_parallel, setting};
+use crate::{OnPanic, cut_power, in_parallel, setting};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,52 +17,54 @@ fn workloads(default: usize) -> usize {
     default * setting("MEMORANK_CRASH_WORKLOADS", 1)
 }
 
-/// The workload of a seed, with a fault from its start.
-fn run(seed: u64, fault: Option<Fault>) -> Workload {
+/// What happens to the workload of a seed.
+#[derive(Clone, Copy, Debug)]
+enum Trouble {
+    None,
+    Fault(Fault),
+    /// The disk is full at so many bytes.
+    Full(u64),
+}
+
+/// The workload of a seed, in trouble from its start.
+fn run(seed: u64, trouble: Trouble) -> Workload {
+    let _running = OnPanic(|| format!("workload {seed}, {trouble:?}"));
     let mut workload = Workload::new(seed);
-    workload.faulty = fault.is_some();
-    match fault {
-        Some(fault) => workload.sim.inject(fault),
-        None => _ = workload.sim.heal(),
+    workload.sim.heal();
+    match trouble {
+        Trouble::None => {}
+        Trouble::Fault(fault) => workload.sim.inject(fault),
+        Trouble::Full(bytes) => workload.sim.fill_up_at(bytes),
     }
+    workload.faulty = !matches!(trouble, Trouble::None);
     workload.run(OPERATIONS);
     workload
 }
 
 /// Nothing fails any more. The store must open in the same boot, take more, and keep it through power cuts.
-fn recover(mut workload: Workload, seed: u64, cuts: usize) {
+fn recover(mut workload: Workload, seed: u64, trouble: Trouble, cuts: usize) {
+    let name = || format!("workload {seed}, {trouble:?}");
+    let recovering = OnPanic(name);
     workload.sim.heal();
     workload.faulty = false;
     let mut random = Random::new(seed ^ workload.sim.log_len() as u64);
     let (healed, failures) = (workload.sim.log_len(), workload.failures);
+    if matches!(trouble, Trouble::Full(_)) && workload.is_open() {
+        // That was not for ever: there is no need to open it again.
+        workload.step();
+        assert_eq!(workload.failures, failures, "there is room again");
+    }
     workload.let_go();
     workload.run(4);
     assert_eq!(workload.failures, failures, "all is well again");
+    drop(recovering);
     let log_len = workload.sim.log_len();
-    let mut at: Vec<usize> = (0..cuts)
-        .map(|n| match n % 2 {
-            0 => log_len,
-            _ => healed + random.below(log_len + 1 - healed),
-        })
-        .collect();
-    at.sort();
-    let mut crashes = Crashes::of(&workload.sim);
-    for at in at {
-        crashes.advance(at);
-        let survivors = match random.chance(30) {
-            true => random.pick(&Survivors::EXTREMES),
-            false => Survivors::Some(random.next()),
-        };
-        let place = Place {
-            workload: &workload,
-            seed,
-            at,
-            survivors,
-        };
-        let image = crashes.image(survivors);
-        check(&image, &workload.setup, &workload.allowed(at), &mut random);
-        drop(place);
-    }
+    let cuts = (0..cuts).map(|n| match n % 2 {
+        0 => log_len,
+        _ => healed + random.below(log_len + 1 - healed),
+    });
+    let cuts = cuts.collect();
+    cut_power(&workload, &name, cuts, &mut random, |_| {});
 }
 
 #[test]
@@ -73,20 +74,18 @@ fn a_sync_that_failed_once_takes_nothing_that_is_promised_afterwards() {
     let add = |to: &AtomicUsize, n: usize| _ = to.fetch_add(n, Ordering::Relaxed);
     in_parallel(workloads(6), |seed| {
         for kinds in [&[Kind::Sync] as &[Kind], &[Kind::SyncDir]] {
-            for nth in 1..=run(seed, None).sim.count(kinds) {
-                let workload = run(
-                    seed,
-                    Some(Fault {
-                        kinds,
-                        nth,
-                        how: Failure::Io,
-                        for_ever: false,
-                    }),
-                );
+            for nth in 1..=run(seed, Trouble::None).sim.count(kinds) {
+                let trouble = Trouble::Fault(Fault {
+                    kinds,
+                    nth,
+                    how: Failure::Io,
+                    for_ever: false,
+                });
+                let workload = run(seed, trouble);
                 add(&syncs, 1);
                 add(&failures, workload.failures);
                 add(&cuts, CUTS);
-                recover(workload, seed, CUTS);
+                recover(workload, seed, trouble, CUTS);
             }
         }
     });
@@ -102,15 +101,13 @@ fn sweep(name: &str, seeds: usize, kinds: &'static [Kind], how: Failure) {
     in_parallel(seeds * 2, |n| {
         let (seed, for_ever) = (100_000 + n / 2, n % 2 == 1);
         for nth in 1.. {
-            let workload = run(
-                seed,
-                Some(Fault {
-                    kinds,
-                    nth,
-                    how,
-                    for_ever,
-                }),
-            );
+            let trouble = Trouble::Fault(Fault {
+                kinds,
+                nth,
+                how,
+                for_ever,
+            });
+            let workload = run(seed, trouble);
             failures.fetch_add(workload.failures, Ordering::Relaxed);
             if matches!(how, Failure::Interrupted | Failure::Short) {
                 assert_eq!(workload.failures, 0, "nobody sees it: seed {seed}, {nth}");
@@ -118,7 +115,7 @@ fn sweep(name: &str, seeds: usize, kinds: &'static [Kind], how: Failure) {
             if workload.sim.heal() == 0 {
                 break;
             }
-            recover(workload, seed, 2);
+            recover(workload, seed, trouble, 2);
             runs.fetch_add(1, Ordering::Relaxed);
         }
     });
@@ -160,24 +157,15 @@ fn a_full_disk_takes_nothing_and_is_not_for_ever() {
     let limits = AtomicUsize::new(0);
     in_parallel(workloads(4), |seed| {
         let seed = 200_000 + seed;
-        let full = run(seed, None).sim.used();
+        let full = run(seed, Trouble::None).sim.used();
         for limit in (0..=full + 400).step_by(full as usize / 150) {
-            let mut workload = Workload::new(seed);
-            workload.faulty = true;
-            workload.sim.fill_up_at(limit);
-            workload.run(OPERATIONS);
-            workload.sim.heal();
-            if workload.is_open() {
-                workload.faulty = false;
-                let failures = workload.failures;
-                workload.step();
-                assert_eq!(workload.failures, failures, "there is room again");
-            }
+            let trouble = Trouble::Full(limit);
+            let workload = run(seed, trouble);
             for step in workload.steps.iter().filter(|step| step.failed) {
                 *failed.lock().unwrap().entry(step.op.name()).or_default() += 1;
             }
             limits.fetch_add(1, Ordering::Relaxed);
-            recover(workload, seed, 2);
+            recover(workload, seed, trouble, 2);
         }
     });
     println!(

@@ -123,7 +123,10 @@ impl Workload {
             after = vec![Some(seen(&after, driver::observe(store)))];
         }
         // A touch or deletion without effect promises nothing of what was before.
-        let idle = matches!(op, Op::Touch { .. } | Op::Delete(_)) && *self.last() == after;
+        let idle = match op {
+            Op::Touch { .. } | Op::Delete(_) => *self.last() == after,
+            _ => from == to && !driver::IDLE_SYNC_PROMISES,
+        };
         let promised = result.is_ok() && !idle && driver::promises(&self.setup, &op);
         self.steps.push(Step {
             op,

@@ -5,6 +5,8 @@ use crate::driver;
 use crate::random::Random;
 use crate::sim::{Crashes, Sim, Survivors};
 use memorank::store::Store;
+use memorank::store::files::Files;
+use std::path::Path;
 use std::sync::Arc;
 
 /// What was found.
@@ -32,8 +34,8 @@ pub fn check(image: &Sim, setup: &Setup, allowed: &[&Option<State>], random: &mu
     let state = state.unwrap_or(State::EMPTY);
     driver::verify(image);
 
-    let (before, serial) = (image.log_len(), 1_000_000);
-    let op = Op::Append(vec![Given::new(random, setup, serial, state.next_id)]);
+    let given = Given::new(random, setup, 1_000_000, state.next_id);
+    let op = Op::Append(vec![given]);
     let more = state.after(&op);
     driver::apply(&store, &op).expect("it takes more");
     driver::apply(&store, &Op::Sync).expect("it syncs");
@@ -44,6 +46,11 @@ pub fn check(image: &Sim, setup: &Setup, allowed: &[&Option<State>], random: &mu
     let process = match random.below(3) {
         0 => {
             driver::close(store).expect("it closes");
+            // Nothing is left over of what was not finished.
+            let names = image.list(Path::new(driver::PATH)).expect("it is there");
+            let columns = driver::verify(image);
+            let others = names.len() - columns;
+            assert_eq!(others, 3, "manifest, lock and journal: {names:?}");
             image.clone()
         }
         1 => {
@@ -65,18 +72,11 @@ pub fn check(image: &Sim, setup: &Setup, allowed: &[&Option<State>], random: &mu
         let mut crashes = Crashes::of(image);
         crashes.advance(at);
         let image = crashes.image(Survivors::Some(random.next()));
-        // What was found is durable now or not, but nothing else is there.
-        let (old, more) = (found.clone(), Some(more));
-        let created = Some(State::EMPTY);
-        let allowed: &[_] = match at {
-            at if at >= acknowledged => &[&more],
-            at if at >= before => &[&old, &more, &created],
-            _ => &[&old, &created],
-        };
-        let allowed = if found.is_some() {
-            &allowed[..allowed.len() - usize::from(at < acknowledged)]
-        } else {
-            allowed
+        let (old, more, created) = (found.clone(), Some(more), Some(State::EMPTY));
+        let allowed: &[_] = match &found {
+            _ if at >= acknowledged => &[&more],
+            Some(_) => &[&old, &more],
+            None => &[&old, &created, &more],
         };
         open(&image, setup, allowed);
     }
