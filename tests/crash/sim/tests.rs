@@ -1,7 +1,7 @@
 //! What the simulator keeps, and what it can lose.
 
 use super::*;
-use memorank::store::files::File;
+use memorank::store::files::{File, Files};
 use std::collections::BTreeSet;
 
 fn sim() -> Sim {
