@@ -16,11 +16,6 @@ pub const PATH: &str = "/data/store";
 /// Agents that touch.
 pub const AGENTS: &[u32] = &[0, 1, 7];
 
-/// Whether a sync, checkpoint or close that finds nothing to do promises what another handle wrote. (It does
-/// not yet: what a bulk append or checkpoint published whose last sync failed is seen by the next handle, whose own sync
-/// then does nothing.)
-pub const IDLE_SYNC_PROMISES: bool = false;
-
 /// Why an operation failed.
 #[derive(Debug)]
 pub enum Failed {
