@@ -40,8 +40,8 @@ pub(super) fn build(
         dtype: plan.dtype,
         model: plan.model.clone(),
     };
-    let mut store = Store::create(temporary.path().join(STORE), &options)?;
-    let report = fill(&mut store, source, progress)?;
+    let store = Store::create(temporary.path().join(STORE), &options)?;
+    let report = fill(&store, source, progress)?;
     // Lets go of the lock and the maps before the files get their name.
     store.close().map_err(AppendError::from)?;
     publish(&temporary, destination)?;
@@ -49,7 +49,7 @@ pub(super) fn build(
 }
 
 fn fill(
-    store: &mut Store,
+    store: &Store,
     source: impl Source,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Report, ImportError> {
