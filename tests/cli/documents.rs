@@ -39,6 +39,8 @@ fn documents() -> Vec<Value> {
     ] {
         all.push(run(args).json());
     }
+    let journal = std::fs::read(stage.path("S/journal.1")).unwrap();
+    stage.write("S/journal.1", [&journal[..], b"half"].concat());
     overwrite(&stage.path("S/id.u64"), 0, b"x");
     let damaged = run(["verify", &store, "--json"]);
     all.push(serde_json::from_str(&damaged.out).unwrap());

@@ -15,6 +15,7 @@ mod equality;
 mod flags;
 mod hostile;
 mod imports;
+mod journal;
 mod old_processors;
 mod query;
 mod stage;

@@ -10,6 +10,7 @@ mod demo;
 mod failure;
 mod import;
 mod info;
+mod opened;
 mod output;
 mod query;
 mod show;
