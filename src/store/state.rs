@@ -171,10 +171,24 @@ impl State {
         own.unwrap_or_else(|| base(&self.committed.columns, &self.tail)(row))
     }
 
+    /// The last access of a row that was given at append.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub(super) fn last_access_at_append(&self, row: usize) -> i64 {
+        self.value(row, Column::LastAccess, |chunk| &chunk.last_access)
+    }
+
+    /// An agent's last accesses that are not the ones given at append, ascending by row.
+    pub(super) fn differences_of(&self, agent: Agent) -> impl Iterator<Item = (usize, i64)> + '_ {
+        let access = self.access.get(&agent).into_iter();
+        access.flat_map(|access| access.differences(base(&self.committed.columns, &self.tail)))
+    }
+
     /// Every last access that is not the one given at append, ascending by agent and row.
     pub(super) fn differences(&self) -> impl Iterator<Item = (Agent, usize, i64)> + '_ {
-        self.access.iter().flat_map(|(&agent, access)| {
-            let differences = access.differences(base(&self.committed.columns, &self.tail));
+        self.access.keys().flat_map(|&agent| {
+            let differences = self.differences_of(agent);
             differences.map(move |(row, time)| (agent, row, time))
         })
     }
