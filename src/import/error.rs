@@ -157,6 +157,20 @@ pub enum ImportError {
         /// What was expected.
         source: TimestampError,
     },
+    /// A number or name is not the one that another file says.
+    #[error("{place}: `{field}` is {found}, where {} says {expected}", other.display())]
+    Differs {
+        /// File, and line or part.
+        place: Place,
+        /// What it is about.
+        field: &'static str,
+        /// What it is here.
+        found: String,
+        /// The other file.
+        other: PathBuf,
+        /// What it is there.
+        expected: String,
+    },
     /// Two memories have one key.
     #[error("{place}: {key:?} was already used by {first}; keys must be unique")]
     DuplicateKey {
@@ -203,6 +217,27 @@ pub enum ImportError {
         jsonl: PathBuf,
         /// Its lines.
         lines: u64,
+    },
+    /// A field that an export does not have.
+    #[error("{place}: an unknown field {field:?}")]
+    UnknownField {
+        /// File and line.
+        place: Place,
+        /// The field.
+        field: String,
+    },
+    /// A file of an export is not the one that was written.
+    #[error(
+        "{}: checksum is {found:016x}, {expected:016x} expected; restore it from a copy",
+        path.display()
+    )]
+    Checksum {
+        /// The file.
+        path: PathBuf,
+        /// The checksum in `store.json`.
+        expected: u64,
+        /// The checksum of its bytes.
+        found: u64,
     },
     /// The store does not take a memory.
     #[error("{place}: {problem}")]

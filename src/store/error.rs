@@ -284,6 +284,14 @@ pub enum AppendError {
     /// The store has as many rows as it can.
     #[error("the store is full at {MAX_ROWS} memories or has given its last id")]
     Full,
+    /// Ids that are to be left out were given already, or may have been.
+    #[error("the next id is {next}; it cannot go back to {id}, no id is given twice")]
+    IdsGoBack {
+        /// The id asked for.
+        id: u64,
+        /// The id that the next memory gets.
+        next: u64,
+    },
     /// Bytes did not reach the disk.
     #[error(transparent)]
     Write(#[from] WriteError),

@@ -75,7 +75,7 @@ pub struct NewMemory<'a> {
 /// A stored memory, borrowed from the store.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Memory<'a> {
-    /// Dense, never reused.
+    /// Ascending with the rows, never reused.
     pub id: u64,
     /// The caller's own name for it.
     pub key: Option<&'a str>,

@@ -104,6 +104,8 @@ use column::Hold;
 use files::Files;
 #[cfg(feature = "import")]
 pub(crate) use files::open_regular;
+#[cfg(feature = "import")]
+pub(crate) use header::parse_sum;
 use state::State;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};

@@ -5,7 +5,7 @@
 //! its memory is deleted or moves from the tail to the columns.
 
 use super::access::{Access, Agent, PAGE_ROWS};
-use super::column::Columns;
+use super::column::{self, Columns};
 use super::damage::Damage;
 use super::error::MemoryProblem;
 use super::format::Column;
@@ -46,6 +46,18 @@ impl Committed {
                 index: OnceLock::new(),
             }),
         }
+    }
+
+    /// Whether the columns are still what was written: the first block that is not.
+    pub(super) fn check(&self) -> Result<(), Damage> {
+        for ((path, bytes), entry) in (self.columns.paths.iter())
+            .zip(&self.columns.bytes)
+            .zip(&self.manifest.columns)
+        {
+            let damage = column::check(path, &entry.sums, bytes.as_slice()).next();
+            damage.map_or(Ok(()), Err)?;
+        }
+        Ok(())
     }
 
     fn key_index(&self) -> Result<&KeyIndex, Damage> {
@@ -168,10 +180,24 @@ impl State {
         own.unwrap_or_else(|| base(&self.committed.columns, &self.tail)(row))
     }
 
+    /// The last access of a row that was given at append.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub(super) fn last_access_at_append(&self, row: usize) -> i64 {
+        self.value(row, Column::LastAccess, |chunk| &chunk.last_access)
+    }
+
+    /// An agent's last accesses that are not the ones given at append, ascending by row.
+    pub(super) fn differences_of(&self, agent: Agent) -> impl Iterator<Item = (usize, i64)> + '_ {
+        let access = self.access.get(&agent).into_iter();
+        access.flat_map(|access| access.differences(base(&self.committed.columns, &self.tail)))
+    }
+
     /// Every last access that is not the one given at append, ascending by agent and row.
     pub(super) fn differences(&self) -> impl Iterator<Item = (Agent, usize, i64)> + '_ {
-        self.access.iter().flat_map(|(&agent, access)| {
-            let differences = access.differences(base(&self.committed.columns, &self.tail));
+        self.access.keys().flat_map(|&agent| {
+            let differences = self.differences_of(agent);
             differences.map(move |(row, time)| (agent, row, time))
         })
     }

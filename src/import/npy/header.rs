@@ -11,7 +11,7 @@ use std::io::{self, Read};
 
 /// The element type of a `.npy` file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Element {
+pub(in crate::import) enum Element {
     /// `<f2`
     F16,
     /// `<f4`
@@ -42,7 +42,7 @@ impl Element {
 
 /// Which shapes are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shapes {
+pub(in crate::import) enum Shapes {
     /// `(rows, dim)`.
     Matrix,
     /// That, or `(dim,)`: one row.

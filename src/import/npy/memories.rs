@@ -10,6 +10,8 @@ use crate::import::{ImportError, NoticeKind, Place, TimeUnit, note_time};
 use crate::store::{Kind, Reference};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use std::fs::File;
+use std::io::BufReader;
 use std::path::Path;
 
 /// A memory but for its vector.
@@ -33,7 +35,7 @@ pub(super) struct Line {
 /// The second reading.
 #[derive(Debug)]
 pub(super) struct Memories {
-    lines: Lines,
+    lines: Lines<BufReader<File>>,
     index: Index,
     unit: Option<TimeUnit>,
     depths: Vec<u32>,
@@ -293,7 +295,8 @@ fn kept(
     Ok(payload(&fields))
 }
 
-fn unhex(text: &str) -> Option<Vec<u8>> {
+/// The bytes of hexadecimal digits.
+pub(in crate::import) fn unhex(text: &str) -> Option<Vec<u8>> {
     let digits: Option<Vec<u8>> = text
         .bytes()
         .map(|b| char::from(b).to_digit(16).map(|d| d as u8))

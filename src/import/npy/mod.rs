@@ -7,8 +7,10 @@ mod matrix;
 mod memories;
 
 pub use header::HeaderError;
-pub(super) use header::MAGIC;
+pub(super) use header::{MAGIC, Shapes};
+pub(super) use lines::Lines;
 pub(super) use matrix::Matrix;
+pub(super) use memories::unhex;
 
 use super::report::{Report, Tally};
 use super::vectors::{Fit, fit};
