@@ -165,11 +165,11 @@ pub enum ImportError {
         /// What it is about.
         field: &'static str,
         /// What it is here.
-        found: String,
+        found: Box<str>,
         /// The other file.
         other: PathBuf,
         /// What it is there.
-        expected: String,
+        expected: Box<str>,
     },
     /// Two memories have one key.
     #[error("{place}: {key:?} was already used by {first}; keys must be unique")]

@@ -47,9 +47,9 @@ impl Vectors {
             false => Err(ImportError::Differs {
                 place: header(path),
                 field,
-                found,
+                found: found.into(),
                 other: store.to_owned(),
-                expected,
+                expected: expected.into(),
             }),
         };
         let dtype = match plan.dtype {
