@@ -211,6 +211,9 @@ fn no_flipped_bit_makes_a_command_panic() {
                 &[
                     "query", &store, "--like", "2", "--preset", "reverie", "--touch",
                 ],
+                &["delete", &store, "0"],
+                &["checkpoint", &store],
+                &["compact", &store],
             ] {
                 let ran = run(args);
                 assert!(

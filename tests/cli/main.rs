@@ -9,6 +9,7 @@ use import_common::common;
 mod archives;
 mod bench;
 mod damage;
+mod delete;
 mod demo;
 mod documents;
 mod equality;

@@ -81,7 +81,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
         first_created: time(created().min()),
         last_created: time(created().max()),
         newest_access: time(opened::newest_access(&snapshot)),
-        bytes: info.files.iter().map(|file| file.bytes).sum(),
+        bytes: opened::bytes(&info),
         files: files.collect(),
     };
     if out.is_json() {

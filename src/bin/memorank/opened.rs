@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::output::escaped;
-use memorank::store::{Agent, Snapshot, Store};
+use memorank::store::{Agent, Info, Snapshot, Store};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -24,6 +24,11 @@ fn noted(store: Store) -> Store {
         let _ = writeln!(io::stderr(), "memorank: note: {note}");
     }
     store
+}
+
+/// The bytes of a store's columns.
+pub fn bytes(info: &Info) -> u64 {
+    info.files.iter().map(|file| file.bytes).sum()
 }
 
 /// The newest last access of all memories.
