@@ -48,6 +48,10 @@ impl Data {
         store.snapshot()
     }
 
+    pub fn open_to_write(&self) -> Store {
+        Store::open(self.path()).expect("the store was just made")
+    }
+
     pub fn query(&self, index: usize) -> Vec<f32> {
         self.stream.query(index as u64)
     }
