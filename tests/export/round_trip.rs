@@ -236,7 +236,7 @@ fn apply(op: Op, folder: &Folder, store: Store) -> Store {
 fn cases() -> u32 {
     match std::env::var("MEMORANK_EXPORT_CASES") {
         Ok(cases) => cases.parse().expect("MEMORANK_EXPORT_CASES is a number"),
-        Err(_) => 64,
+        Err(_) => 128,
     }
 }
 
