@@ -7,7 +7,7 @@ mod import_common;
 use import_common::{Folder, affected, data, f32_npy, names, npy_bytes, npy_with_header, open};
 use memorank::import::{HeaderError, ImportError, NoticeKind as N, Options, Report, TimeUnit};
 use memorank::kernel::{Dtype, Rows, f16};
-use memorank::store::Reference;
+use memorank::store::{Agent, Reference};
 
 const LINE: &str = r#"{"created": "2023-02-13T00:00:00Z", "last_access": "2023-02-13T00:00:00Z", "importance": 3}"#;
 
@@ -231,7 +231,10 @@ fn numbers_of_64_bits_are_rounded_once() {
 
     for folder in [npy, json] {
         let store = open(&folder);
-        let Rows::F16(stored) = store.embeddings() else {
+        let [segment] = store.segments(Agent::OWN).collect::<Vec<_>>()[..] else {
+            panic!("an imported store is one segment");
+        };
+        let Rows::F16(stored) = segment.embeddings else {
             panic!("f16 was asked for")
         };
         for ((stored, &expected), x) in stored.iter().zip(&expected).zip(rows.iter().flatten()) {

@@ -54,6 +54,15 @@ impl Columns {
         Ok(columns)
     }
 
+    /// Every byte is the one that was written. `manifest` is the one they were loaded by.
+    pub(super) fn check(&self, manifest: &Manifest) -> Result<(), Damage> {
+        for ((path, bytes), entry) in self.paths.iter().zip(&self.bytes).zip(&manifest.columns) {
+            let first = check(path, &entry.sums, bytes.as_slice()).next();
+            first.map_or(Ok(()), Err)?;
+        }
+        Ok(())
+    }
+
     /// Columns of these bytes, in the order of [`Column::ALL`].
     #[cfg(test)]
     pub(super) fn owned(bytes: Vec<Vec<u8>>, rows: usize) -> Columns {

@@ -64,10 +64,14 @@ impl Store {
     /// the store a second time.
     ///
     /// # Errors
-    /// As [`checkpoint`](Store::checkpoint).
+    /// As [`checkpoint`](Store::checkpoint), and if any column is damaged: all of them are checked before they are
+    /// copied, as new checksums would hide what is wrong.
     pub fn compact(&self) -> Result<(), WriteError> {
         let writing = self.writing()?;
         let turn = writing.turn(&self.dir)?;
+        // Nobody else replaces them while the turn is ours.
+        let committed = self.state().committed.clone();
+        committed.columns.check(&committed.manifest)?;
         self.take_over(writing, &turn)?;
         let point = self.switch(writing)?;
         let kept = Kept::new(&point.state.live);

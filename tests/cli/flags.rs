@@ -279,7 +279,7 @@ fn flags_of_the_others() {
         &["memories", "dim", "dtype", "seed", "threads", "json"],
     );
     complete(&["bench"], &["k", "rounds", "svg", "json"]);
-    for command in ["show", "info", "verify"] {
+    for command in ["show", "info", "verify", "delete", "checkpoint", "compact"] {
         complete(&[command], &["json"]);
     }
     complete(&[], &["json", "version"]);

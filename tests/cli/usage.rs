@@ -17,6 +17,9 @@ fn every_command_has_the_four_exit_codes() {
     run(["show", &store, "g1"]).ok();
     run(["query", &store, "--like", "g1"]).ok();
     run(["bench", &store, "--rounds", "1"]).ok();
+    run(["delete", &store, "g0"]).ok();
+    run(["checkpoint", &store]).ok();
+    run(["compact", &store]).ok();
     run(["import", "npy", &source, &new]).ok();
     run(["demo", "--memories", "10", "--dim", "3"]).ok();
     run(["--help"]).ok();
@@ -28,11 +31,16 @@ fn every_command_has_the_four_exit_codes() {
         &["show", &none, "g1"],
         &["query", &none, "--like", "g1"],
         &["bench", &none],
+        &["delete", &none, "g1"],
+        &["checkpoint", &none],
+        &["compact", &none],
         &["import", "npy", &none, &stage.at("new2")],
         &["import", "reverie", &none, &stage.at("new2")],
         &["import", "genagents", &none, &stage.at("new2")],
         &["show", &store, "g9"],
         &["query", &store, "--like", "g9"],
+        &["delete", &store, "g9"],
+        &["delete", &store, "g1", "3"],
     ] {
         assert!(run(args).fails(1).starts_with("memorank: "), "{args:?}");
     }
@@ -48,6 +56,11 @@ fn every_command_has_the_four_exit_codes() {
         &["import", "npy"],
         &["import", "other", &source, &new],
         &["bench"],
+        &["delete"],
+        &["delete", &store],
+        &["checkpoint"],
+        &["compact"],
+        &["compact", &store, "g1"],
         &["bench", &store, "--rounds", "0"],
         &["bench", &store, "--rounds", "-1"],
         &["bench", &store, "-k", "-1"],
@@ -67,6 +80,9 @@ fn every_command_has_the_four_exit_codes() {
         &["query", &broken, "--like", "g1"],
         &["query", &broken, "--like", "g1", "--touch"],
         &["bench", &broken],
+        &["delete", &broken, "g1"],
+        &["checkpoint", &broken],
+        &["compact", &broken],
     ] {
         assert!(run(args).fails(3).contains("manifest"), "{args:?}");
     }

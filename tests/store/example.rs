@@ -1,7 +1,7 @@
 //! Memories to store, and stores to try things on.
 
 use memorank::kernel::{Dtype, f16};
-use memorank::store::{CreateOptions, Kind, NewMemory, Reference, Store};
+use memorank::store::{Agent, CreateOptions, Kind, NewMemory, Reference, Snapshot, Store};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -110,23 +110,30 @@ pub fn new_store(dim: usize, dtype: Dtype) -> (tempfile::TempDir, PathBuf, Store
 
 /// A closed store of `rows` varied memories.
 pub fn filled(rows: u64, dim: usize, dtype: Dtype) -> (tempfile::TempDir, PathBuf) {
-    let (dir, path, mut store) = new_store(dim, dtype);
+    let (dir, path, store) = new_store(dim, dtype);
     append(
-        &mut store,
+        &store,
         &(0..rows).map(|i| varied(i, dim)).collect::<Vec<_>>(),
     );
     store.close().unwrap();
     (dir, path)
 }
 
-pub fn append(store: &mut Store, memories: &[Owned]) -> std::ops::Range<u64> {
+pub fn append(store: &Store, memories: &[Owned]) -> std::ops::Range<u64> {
     let memories: Vec<_> = memories.iter().map(Owned::borrowed).collect();
     store.append(&memories).unwrap()
 }
 
+/// The own agent's last access of each row.
+pub fn last_access(snapshot: &Snapshot) -> Vec<i64> {
+    let rows = 0..snapshot.rows();
+    rows.map(|row| snapshot.last_access(Agent::OWN, row))
+        .collect()
+}
+
 /// Row `row` reads back as `expected`, bit for bit.
-pub fn assert_row(store: &Store, row: usize, id: u64, expected: &Owned) {
-    let memory = store.memory(row).unwrap();
+pub fn assert_row(snapshot: &Snapshot, row: usize, id: u64, expected: &Owned) {
+    let memory = snapshot.memory(row).unwrap();
     assert_eq!(memory.id, id);
     assert_eq!(memory.key, expected.key.as_deref());
     assert_eq!(memory.kind, &expected.kind);
@@ -145,14 +152,14 @@ pub fn assert_row(store: &Store, row: usize, id: u64, expected: &Owned) {
     let stored = expected
         .embedding
         .as_ref()
-        .map(|embedding| match store.dtype() {
+        .map(|embedding| match snapshot.dtype() {
             Dtype::F32 => embedding.clone(),
             Dtype::F16 => embedding
                 .iter()
                 .map(|&x| f16::from_f32(x).to_f32())
                 .collect(),
         });
-    assert_eq!(store.embedding(row), stored);
+    assert_eq!(snapshot.embedding(row), stored);
 }
 
 /// All files of a directory.

@@ -1,4 +1,5 @@
-//! The `memorank` program: import memories, rank them, look at them, check them, and time rankings.
+//! The `memorank` program: import memories, rank them, look at them, delete them, check them, and time
+//! rankings.
 //!
 //! Data go to stdout, progress to stderr and only to a terminal. Exit code 0: done; 1: an error;
 //! 2: the command line is wrong; 3: damage was found in a store.
@@ -6,10 +7,14 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod checkpoint;
+mod compact;
+mod delete;
 mod demo;
 mod failure;
 mod import;
 mod info;
+mod opened;
 mod output;
 mod query;
 mod show;
@@ -49,6 +54,12 @@ enum Command {
     Info(info::Args),
     /// Check every byte of a store against its checksums.
     Verify(verify::Args),
+    /// Delete memories. Their bytes stay until the store is compacted.
+    Delete(delete::Args),
+    /// Fold the journal into the columns, as every writer does when it closes.
+    Checkpoint(checkpoint::Args),
+    /// Write the columns anew without the deleted memories; ids and keys stay.
+    Compact(compact::Args),
     /// Measure how fast a store is ranked, beside the plain read of the same bytes.
     Bench(bench::Args),
 }
@@ -63,6 +74,9 @@ fn main() -> ExitCode {
         Command::Show(args) => show::run(&args, &mut out),
         Command::Info(args) => info::run(&args, &mut out),
         Command::Verify(args) => verify::run(&args, &mut out),
+        Command::Delete(args) => delete::run(&args, &mut out),
+        Command::Checkpoint(args) => checkpoint::run(&args, &mut out),
+        Command::Compact(args) => compact::run(&args, &mut out),
         Command::Bench(args) => bench::run(&args, &mut out),
     };
     match done.and_then(|()| out.finish()) {
