@@ -131,7 +131,7 @@ pub(super) const BLOCK_BYTES: usize = 1 << 20;
 pub(super) const MAX_ROWS: u64 = u32::MAX as u64;
 
 /// The most elements of an embedding.
-pub(super) const MAX_DIM: usize = 1 << 20;
+pub(crate) const MAX_DIM: usize = 1 << 20;
 
 /// The most kinds of a store: an index into their table is a u16.
 pub(super) const MAX_KINDS: usize = u16::MAX as usize;

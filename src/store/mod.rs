@@ -105,6 +105,8 @@ use files::Files;
 #[cfg(feature = "import")]
 pub(crate) use files::open_regular;
 #[cfg(feature = "import")]
+pub(crate) use format::MAX_DIM;
+#[cfg(feature = "import")]
 pub(crate) use header::parse_sum;
 use state::State;
 use std::path::{Path, PathBuf};

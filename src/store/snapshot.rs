@@ -42,7 +42,8 @@ impl Snapshot {
     /// read.)
     #[cfg(feature = "import")]
     pub(crate) fn check(&self) -> Result<(), Damage> {
-        self.state.committed.check()
+        let committed = &self.state.committed;
+        committed.columns.check(&committed.manifest)
     }
 
     /// The number of rows, those of deleted memories among them. Row numbers are below it.

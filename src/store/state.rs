@@ -5,7 +5,7 @@
 //! its memory is deleted or moves from the tail to the columns.
 
 use super::access::{Access, Agent, PAGE_ROWS};
-use super::column::{self, Columns};
+use super::column::Columns;
 use super::damage::Damage;
 use super::error::MemoryProblem;
 use super::format::Column;
@@ -46,18 +46,6 @@ impl Committed {
                 index: OnceLock::new(),
             }),
         }
-    }
-
-    /// Whether the columns are still what was written: the first block that is not.
-    pub(super) fn check(&self) -> Result<(), Damage> {
-        for ((path, bytes), entry) in (self.columns.paths.iter())
-            .zip(&self.columns.bytes)
-            .zip(&self.manifest.columns)
-        {
-            let damage = column::check(path, &entry.sums, bytes.as_slice()).next();
-            damage.map_or(Ok(()), Err)?;
-        }
-        Ok(())
     }
 
     fn key_index(&self) -> Result<&KeyIndex, Damage> {

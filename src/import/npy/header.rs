@@ -6,6 +6,7 @@
 //! error before any size is computed from it.
 
 use super::dictionary::Dictionary;
+use crate::store::MAX_DIM;
 use std::fmt;
 use std::io::{self, Read};
 
@@ -112,6 +113,12 @@ pub enum HeaderError {
         /// Elements per row told.
         dim: u64,
     },
+    /// More elements per row than a store takes.
+    #[error("rows of {dim} elements; at most {MAX_DIM} can be stored")]
+    Dim {
+        /// Elements per row told.
+        dim: u64,
+    },
     /// The file is longer or shorter than its header says.
     #[error(
         "the file is {found} bytes long where its header says {expected} ({rows} rows of {dim} elements); it was cut or added to"
@@ -169,6 +176,10 @@ impl Header {
         let mut text = vec![0; length as usize];
         file.read_exact(&mut text)?;
         let (element, rows, dim) = matrix(Dictionary::parse(&text, prefix)?, shapes)?;
+        // A row is held in memory.
+        if dim > MAX_DIM as u64 {
+            return Err(HeaderError::Dim { dim });
+        }
         let size = HeaderError::Size { rows, dim };
         let data_bytes = rows
             .checked_mul(dim)

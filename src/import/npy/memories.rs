@@ -29,6 +29,8 @@ pub(super) struct Line {
     pub(super) importance: f32,
     pub(super) evidence: Vec<Reference>,
     pub(super) depth: u32,
+    /// Whether it has a vector, if the line says so.
+    pub(super) has_embedding: Option<bool>,
     pub(super) payload: Vec<u8>,
 }
 
@@ -121,6 +123,7 @@ impl Memories {
             notices.detail(NoticeKind::DepthDiffers, &name, detail);
         }
         self.depths.push(depth);
+        let has_embedding = has_embedding(&mut record);
         let place = record.place.clone();
         Ok(Line {
             payload: kept(record, beside_key, &name, notices)?,
@@ -135,6 +138,7 @@ impl Memories {
             importance,
             evidence,
             depth,
+            has_embedding,
         })
     }
 
@@ -259,6 +263,14 @@ fn names(record: &mut Record) -> Result<(Option<String>, Option<u64>), ImportErr
             Err(record.wrong("id", Some(&id), expected))
         }
     }
+}
+
+/// `has_embedding`, if it is true or false. Anything else by that name is a field that is not known.
+fn has_embedding(record: &mut Record) -> Option<bool> {
+    let raw = record.get("has_embedding")?;
+    let told = serde_json::from_str(raw.get()).ok()?;
+    record.take("has_embedding");
+    told
 }
 
 /// The payload: the bytes of `payload_hex`; or the JSON of `payload`, verbatim; with `id`, an id that is
