@@ -2,6 +2,7 @@
 
 mod append;
 mod damage;
+mod deletes;
 mod example;
 mod in_memory;
 mod model;
