@@ -1,6 +1,8 @@
 //! The store through its public API. Names say the behaviour; a comment names the trial.
 
 mod append;
+mod checkpoints;
+mod compaction;
 mod damage;
 mod deletes;
 mod example;
@@ -11,3 +13,4 @@ mod processes;
 mod refused;
 mod round_trip;
 mod touch;
+mod watched;
