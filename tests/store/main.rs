@@ -3,13 +3,16 @@
 mod append;
 mod checkpoints;
 mod compaction;
+mod crashes;
 mod damage;
 mod deletes;
 mod example;
 mod in_memory;
+mod life;
 mod model;
 mod open;
 mod processes;
+mod recovery;
 mod refused;
 mod round_trip;
 mod touch;
