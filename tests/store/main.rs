@@ -1,12 +1,21 @@
 //! The store through its public API. Names say the behaviour; a comment names the trial.
 
 mod append;
+mod checkpoints;
+mod compaction;
+mod crashes;
 mod damage;
+mod deletes;
+mod durability;
 mod example;
+mod failures;
 mod in_memory;
+mod life;
 mod model;
 mod open;
 mod processes;
+mod recovery;
 mod refused;
 mod round_trip;
 mod touch;
+mod watched;

@@ -6,9 +6,6 @@ use memorank::store::{Agent, OpenOptions, ReadError, Snapshot, Store, verify};
 use proptest::prelude::*;
 use std::collections::HashSet;
 
-/// An agent beside the store's own.
-const OTHER: Agent = Agent(7);
-
 #[derive(Clone, Debug)]
 enum Op {
     Append(usize),
