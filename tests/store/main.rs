@@ -10,6 +10,7 @@ mod durability;
 mod example;
 mod failures;
 mod in_memory;
+mod journal_damage;
 mod life;
 mod model;
 mod open;
