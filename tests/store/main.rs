@@ -1,8 +1,10 @@
 //! The store through its public API. Names say the behaviour; a comment names the trial.
 
+mod agents;
 mod append;
 mod checkpoints;
 mod compaction;
+mod concurrency;
 mod crashes;
 mod damage;
 mod deletes;
