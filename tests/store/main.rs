@@ -3,6 +3,8 @@
 mod agents;
 mod append;
 mod checkpoints;
+#[path = "../common/mod.rs"]
+mod common;
 mod compaction;
 mod concurrency;
 mod crashes;
@@ -17,6 +19,7 @@ mod life;
 mod model;
 mod open;
 mod processes;
+mod python;
 mod recovery;
 mod refused;
 mod round_trip;
