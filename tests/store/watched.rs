@@ -22,7 +22,7 @@ pub enum Change {
 
 type Before = dyn Fn(Change, &Path) -> io::Result<()> + Send + Sync;
 
-/// The files of an [`InMemory`], with something that is asked before each change. Of a short write only
+/// The files of an [`InMemory`], with something that is asked before each change. Of most writes only
 /// half is made, and the rest is asked for apart.
 #[derive(Clone)]
 pub struct Watched {
@@ -130,7 +130,7 @@ impl File for WatchedFile {
         (self.before)(Change::Write, &self.path)?;
         // Long writes come block by block; their halves would be nothing new.
         let half = match bytes.len() {
-            2..4096 => bytes.len() / 2,
+            32..4096 => bytes.len() / 2,
             all => all,
         };
         self.inner.write_at(offset, &bytes[..half])
