@@ -59,7 +59,10 @@ fn a_commit_without_memories_leaves_ids_out_and_names_kinds() {
     store.close().unwrap();
     let store = Store::open(folder.path("store")).unwrap();
     let named = plain("x", None);
-    assert_eq!(append(&store, &[named.clone()]), u64::MAX - 1..u64::MAX);
+    assert_eq!(
+        append(&store, std::slice::from_ref(&named)),
+        u64::MAX - 1..u64::MAX
+    );
     let full = store.append(&[named.borrowed()]);
     assert!(matches!(full, Err(AppendError::Full)), "{full:?}");
     let kinds = ["b", "a", "observation"].map(Kind::named);

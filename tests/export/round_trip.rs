@@ -179,9 +179,8 @@ fn op(dim: usize) -> impl Strategy<Value = Op> {
 /// Frees what is to be appended of what a store refuses.
 fn fitting(store: &Store, memories: Vec<Owned>, any_evidence: bool) -> Vec<Owned> {
     let (snapshot, mut keys) = (store.snapshot(), HashSet::new());
-    let mut id = snapshot.next_id();
     let mut memories = memories;
-    for memory in &mut memories {
+    for (id, memory) in (snapshot.next_id()..).zip(&mut memories) {
         let key = memory.key.take();
         memory.key = key
             .filter(|key| snapshot.row_of_key(key).unwrap().is_none() && keys.insert(key.clone()));
@@ -192,7 +191,6 @@ fn fitting(store: &Store, memories: Vec<Owned>, any_evidence: bool) -> Vec<Owned
                 Reference::Missing(_) => true,
             });
         }
-        id += 1;
     }
     memories
 }

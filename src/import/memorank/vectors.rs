@@ -20,13 +20,8 @@ pub(super) struct Vectors {
 }
 
 impl Vectors {
-    /// Opens the matrix of a store like `plan` with so many memories, as `store` (a path) says.
-    pub(super) fn open(
-        path: &Path,
-        store: &Path,
-        plan: &Plan,
-        memories: u64,
-    ) -> Result<Vectors, ImportError> {
+    /// Opens the matrix of a store like `plan` with so many memories.
+    pub(super) fn open(path: &Path, plan: &Plan, memories: u64) -> Result<Vectors, ImportError> {
         let failed = |source| ImportError::Io {
             path: path.to_owned(),
             remedy: "",
@@ -48,7 +43,6 @@ impl Vectors {
                 place: header(path),
                 field,
                 found,
-                other: store.to_owned(),
                 expected,
             }),
         };
