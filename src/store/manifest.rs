@@ -482,7 +482,7 @@ mod tests {
 
     #[test]
     fn the_last_sequence_can_be_read_and_nothing_more_be_published() {
-        use crate::store::{CreateOptions, Store};
+        use crate::store::{Agent, CreateOptions, Store};
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("store");
         let (dim, dtype, model) = (NonZeroUsize::MIN, Dtype::F32, None);
@@ -501,24 +501,25 @@ mod tests {
             depth: 0,
             payload: b"",
         };
-        let set = |sequence| {
-            let mut manifest = Manifest::read(&Disk, &path).unwrap();
-            manifest.sequence = sequence;
-            manifest.publish(&Disk, &path).unwrap();
-        };
-        set(u64::MAX - 1);
-        let mut store = Store::open(&path).unwrap();
+        let mut manifest = Manifest::read(&Disk, &path).unwrap();
+        manifest.sequence = u64::MAX - 1;
+        manifest.publish(&Disk, &path).unwrap();
+        let store = Store::open(&path).unwrap();
         store.append(std::slice::from_ref(&memory)).unwrap();
+        // The journal needs no more manifests.
+        store.append(std::slice::from_ref(&memory)).unwrap();
+        let exhausted = |error: WriteError| matches!(error, WriteError::Exhausted { .. });
+        assert!(store.checkpoint().is_err_and(exhausted));
+        assert!(store.close().is_err_and(exhausted));
+        let store = Store::open(&path).unwrap();
+        assert_eq!(store.snapshot().len(), 2);
         let error = store.append(&[memory]).unwrap_err();
         assert!(error.to_string().contains("as often as"), "{error}");
+        let touched = store.touch(Agent::OWN, &[0], 1);
+        assert!(touched.is_err_and(|e| e.to_string().contains("as often as")));
         drop(store);
-        let mut store = Store::open(&path).unwrap();
-        assert_eq!(store.len(), 1);
-        store.touch(&[0], 1).unwrap();
-        let exhausted = matches!(store.sync(), Err(WriteError::Exhausted { .. }));
-        assert!(exhausted);
-        drop(store);
-        assert_eq!(Store::open_read_only(&path).unwrap().last_access(), [0]);
+        let left = Store::open_read_only(&path).unwrap().snapshot();
+        assert_eq!((left.len(), left.last_access(Agent::OWN, 0)), (2, 0));
     }
 
     #[test]

@@ -110,6 +110,15 @@ impl State {
         }
     }
 
+    /// Says that nobody has this state yet: the keys of rows that are deleted in it are nobody's, also where
+    /// the columns do not know of the deletion.
+    pub(super) fn free_keys(&mut self) {
+        self.committed.keys = Arc::new(CommittedKeys {
+            live: self.live.clone(),
+            index: OnceLock::new(),
+        });
+    }
+
     /// Rows, deleted ones among them.
     pub(super) fn rows(&self) -> usize {
         self.committed.columns.rows + self.tail.rows()
@@ -246,7 +255,13 @@ impl State {
             return Some(self.committed.columns.rows + row);
         }
         let ids: &[u64] = self.committed.columns.view(Column::Id);
-        ids.binary_search(&id).ok()
+        // Where it is unless ids before it are missing, and else the last row it can be in: a search
+        // reads memory all over the column.
+        let last = usize::try_from(id.checked_sub(*ids.first()?)?).ok()?;
+        match ids.get(last) {
+            Some(&found) if found == id => Some(last),
+            _ => ids[..ids.len().min(last)].binary_search(&id).ok(),
+        }
     }
 
     /// The row of the live memory with this key.

@@ -15,6 +15,7 @@ use super::manifest::{Manifest, create_anew, sync_directory};
 use super::recover::replay;
 use super::turns::Turn;
 use super::writing::Writing;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -58,11 +59,11 @@ impl Store {
     /// A segment that holds all unfolded records, durable under its name, which `manifest` takes up.
     fn write_segment(&self, writing: &Writing, manifest: &mut Manifest) -> Result<Log, WriteError> {
         let (files, dir) = (&*self.files, &*self.dir);
-        let number = next_number(files, dir, manifest)?;
+        let old = writing.journal().old.clone();
+        let number = next_number(files, dir, manifest, &old)?;
         let path = dir.join(file_name(number));
         let temporary = dir.join(format!("{}.tmp", file_name(number)));
         let file = create_anew(files, &temporary)?;
-        let old = writing.journal().old.clone();
         let mut piece = Vec::new();
         let salt = salt();
         let mut takeover = Takeover::start(number, manifest.journal_folded + 1, salt, &mut piece);
@@ -104,14 +105,26 @@ impl Store {
     }
 }
 
-/// One more than any segment has that is there.
-fn next_number(files: &dyn Files, dir: &Path, manifest: &Manifest) -> Result<u64, WriteError> {
-    let names = files.list(dir).map_err(WriteError::io("listing", dir))?;
-    let names = names.iter().filter_map(|name| name.to_str());
-    let numbers = names.filter_map(|name| number_in(name.strip_suffix(".tmp").unwrap_or(name)));
-    let last = numbers.max().unwrap_or(0).max(manifest.journal_segment);
-    let path = || dir.to_owned();
-    (last.checked_add(1)).ok_or_else(|| WriteError::Exhausted { path: path() })
+/// A number above those of the journal, with none after it that a leftover could be read as its successor by.
+fn next_number(
+    files: &dyn Files,
+    dir: &Path,
+    manifest: &Manifest,
+    old: &[u64],
+) -> Result<u64, WriteError> {
+    let is_free = |number: u64| match files.what(&dir.join(file_name(number))) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(true),
+        Ok(_) => Ok(false),
+        Err(e) => Err(WriteError::io("examining", dir)(e)),
+    };
+    let last = (old.iter().copied()).fold(manifest.journal_segment, u64::max);
+    for number in last.saturating_add(1)..u64::MAX {
+        if is_free(number)? && is_free(number + 1)? {
+            return Ok(number);
+        }
+    }
+    let path = dir.to_owned();
+    Err(WriteError::Exhausted { path })
 }
 
 /// Removes what a writer that was stopped left behind: files half written or no longer named, and bytes past

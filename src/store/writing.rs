@@ -33,12 +33,15 @@ pub(super) struct Journal {
     pub(super) last_sequence: u64,
     /// Of records that the columns do not hold.
     pub(super) unfolded_bytes: u64,
+    /// How many unfolded bytes are too many: more than the limit after a checkpoint has failed, so that not
+    /// every operation tries another.
+    pub(super) fold_at: u64,
     /// Segments that are needed until the next manifest.
     pub(super) old: Vec<u64>,
 }
 
 impl Writing {
-    pub(super) fn new(lock: Lock, found: &Found) -> Writing {
+    pub(super) fn new(lock: Lock, found: &Found, checkpoint_bytes: u64) -> Writing {
         Writing {
             lock,
             turns: Turns::default(),
@@ -47,6 +50,7 @@ impl Writing {
                 log: None,
                 last_sequence: found.last_sequence,
                 unfolded_bytes: found.unfolded_bytes,
+                fold_at: checkpoint_bytes,
                 old: found.segments.clone(),
             }),
             poisoned: AtomicBool::new(false),
@@ -135,10 +139,19 @@ impl Store {
             Promise::Written => {}
             Promise::OnDisk => self.sync_to(writing, sequence)?,
         }
-        let too_long = writing.journal().unfolded_bytes >= self.checkpoint_bytes;
-        if too_long && let Some(turn) = writing.try_turn() {
+        let is_too_long = || {
+            let journal = writing.journal();
+            journal.unfolded_bytes >= journal.fold_at
+        };
+        if is_too_long()
+            && let Some(turn) = writing.try_turn()
+            && is_too_long()
+        {
             // What goes wrong there is no fault of this operation's, and is tried again.
-            let _ = self.fold(writing, &turn);
+            let folded = self.fold(writing, &turn).is_ok();
+            let mut journal = writing.journal();
+            let unfolded = if folded { 0 } else { journal.unfolded_bytes };
+            journal.fold_at = unfolded.saturating_add(self.checkpoint_bytes);
         }
         Ok(())
     }

@@ -119,6 +119,16 @@ pub fn filled(rows: u64, dim: usize, dtype: Dtype) -> (tempfile::TempDir, PathBu
     (dir, path)
 }
 
+/// A closed store of `rows` varied memories, of which one was touched and one deleted: no column is empty.
+pub fn worn(rows: u64, dim: usize, dtype: Dtype) -> (tempfile::TempDir, PathBuf) {
+    let (dir, path) = filled(rows, dim, dtype);
+    let store = Store::open(&path).unwrap();
+    store.touch(Agent::OWN, &[rows - 1], 1_000_000).unwrap();
+    assert_eq!(store.delete(&[rows - 2]).unwrap(), 1);
+    store.close().unwrap();
+    (dir, path)
+}
+
 pub fn append(store: &Store, memories: &[Owned]) -> std::ops::Range<u64> {
     let memories: Vec<_> = memories.iter().map(Owned::borrowed).collect();
     store.append(&memories).unwrap()
@@ -170,6 +180,21 @@ pub fn bytes_of(path: &Path) -> BTreeMap<String, Vec<u8>> {
         (name, fs::read(e.path()).unwrap())
     };
     entries.map(read).collect()
+}
+
+/// All files of a store but its manifest and its journal, which every writer writes anew.
+pub fn columns_of(path: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut files = bytes_of(path);
+    files.retain(|name, _| name != "manifest" && !name.starts_with("journal."));
+    files
+}
+
+/// Copies a store's files to a new directory: what is there is what a killed process would leave.
+pub fn copy(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    for (name, bytes) in bytes_of(from) {
+        fs::write(to.join(name), bytes).unwrap();
+    }
 }
 
 /// Flips a bit of a file in place.

@@ -3,6 +3,7 @@
 mod append;
 mod damage;
 mod example;
+mod in_memory;
 mod model;
 mod open;
 mod processes;

@@ -2,43 +2,132 @@
 
 use crate::example::*;
 use memorank::kernel::Dtype;
-use memorank::store::{OpenOptions, Store, verify};
+use memorank::store::{Agent, OpenOptions, ReadError, Snapshot, Store, verify};
 use proptest::prelude::*;
+use std::collections::HashSet;
+
+/// An agent beside the store's own.
+const OTHER: Agent = Agent(7);
 
 #[derive(Clone, Debug)]
 enum Op {
     Append(usize),
-    Bulk { rows: usize, commit: bool },
+    Bulk {
+        rows: usize,
+        commit: bool,
+    },
     Refused,
-    Touch { rows: Vec<usize>, now: i64 },
+    Touch {
+        other: bool,
+        ids: Vec<u64>,
+        now: i64,
+    },
+    Delete(Vec<u64>),
     Sync,
-    Reopen { in_memory: bool },
+    Checkpoint,
+    Compact,
+    Snapshot,
+    Reopen {
+        killed: bool,
+        in_memory: bool,
+        checkpoint_bytes: u64,
+    },
 }
 
 fn op() -> impl Strategy<Value = Op> {
+    let ids = || prop::collection::vec(0..30_u64, 0..4);
     prop_oneof![
-        (0..5_usize).prop_map(Op::Append),
-        (0..9_usize, any::<bool>()).prop_map(|(rows, commit)| Op::Bulk { rows, commit }),
-        Just(Op::Refused),
-        (
-            prop::collection::vec(0..30_usize, 0..4),
-            -20_000..60_000_i64
-        )
-            .prop_map(|(rows, now)| Op::Touch { rows, now }),
-        Just(Op::Sync),
-        any::<bool>().prop_map(|in_memory| Op::Reopen { in_memory }),
+        4 => (0..5_usize).prop_map(Op::Append),
+        2 => (0..9_usize, any::<bool>()).prop_map(|(rows, commit)| Op::Bulk { rows, commit }),
+        1 => Just(Op::Refused),
+        4 => (any::<bool>(), ids(), -20_000..60_000_i64)
+            .prop_map(|(other, ids, now)| Op::Touch { other, ids, now }),
+        3 => ids().prop_map(Op::Delete),
+        1 => Just(Op::Sync),
+        2 => Just(Op::Checkpoint),
+        2 => Just(Op::Compact),
+        1 => Just(Op::Snapshot),
+        3 => (any::<bool>(), any::<bool>(), prop_oneof![Just(300_u64), Just(64 << 20)]).prop_map(
+            |(killed, in_memory, checkpoint_bytes)| Op::Reopen { killed, in_memory, checkpoint_bytes }
+        ),
     ]
 }
 
-fn check(store: &Store, model: &[Owned]) {
-    assert_eq!(store.len(), model.len());
-    assert_eq!(store.next_id(), model.len() as u64);
-    for (row, memory) in model.iter().enumerate() {
-        assert_row(store, row, row as u64, memory);
+/// What a store should hold.
+#[derive(Clone, Default)]
+struct Model {
+    rows: Vec<Row>,
+    next_id: u64,
+}
+
+#[derive(Clone)]
+struct Row {
+    id: u64,
+    /// With the own agent's last access.
+    memory: Owned,
+    others: i64,
+    live: bool,
+}
+
+fn key(i: u64) -> String {
+    format!("key {}", i % 5)
+}
+
+impl Model {
+    /// The next memories, whose keys are free.
+    fn new_memories(&self, rows: usize, dim: usize) -> Vec<Owned> {
+        let live = self.rows.iter().filter(|row| row.live);
+        let mut keys: HashSet<_> = live.filter_map(|row| row.memory.key.clone()).collect();
+        let ids = self.next_id..self.next_id + rows as u64;
+        ids.map(|i| Owned {
+            key: keys.insert(key(i)).then(|| key(i)),
+            ..varied(i, dim)
+        })
+        .collect()
     }
-    for i in 0..model.len() as u64 + 3 {
-        let row = (i % 2 == 0 && i < model.len() as u64).then_some(i as usize);
-        assert_eq!(store.row_of_key(&format!("node_{i}")).unwrap(), row);
+
+    fn extend(&mut self, memories: Vec<Owned>) {
+        for memory in memories {
+            self.rows.push(Row {
+                id: self.next_id,
+                others: memory.last_access,
+                memory,
+                live: true,
+            });
+            self.next_id += 1;
+        }
+    }
+
+    /// The live rows among these ids, or `None` if one was never given.
+    fn live(&mut self, ids: &[u64]) -> Option<impl Iterator<Item = &mut Row>> {
+        let given = ids.iter().all(|&id| id < self.next_id);
+        let rows = self.rows.iter_mut();
+        given.then(|| rows.filter(|row| row.live && ids.contains(&row.id)))
+    }
+
+    fn assert_is(&self, snapshot: &Snapshot) {
+        let live = self.rows.iter().filter(|row| row.live);
+        assert_eq!(
+            (snapshot.rows(), snapshot.len()),
+            (self.rows.len(), live.count())
+        );
+        assert_eq!(snapshot.next_id(), self.next_id);
+        for (at, row) in self.rows.iter().enumerate() {
+            if row.live {
+                assert_row(snapshot, at, row.id, &row.memory);
+                assert_eq!(snapshot.row_of_id(row.id), Some(at));
+            } else {
+                assert_eq!(snapshot.memory(at), Err(ReadError::Deleted { row: at }));
+                assert_eq!(snapshot.embedding(at), None);
+                assert_eq!(snapshot.row_of_id(row.id), None);
+            }
+            assert_eq!(snapshot.last_access(OTHER, at), row.others);
+        }
+        for i in 0..5 {
+            let has = |row: &Row| row.live && row.memory.key.as_ref() == Some(&key(i));
+            let row = self.rows.iter().position(has);
+            assert_eq!(snapshot.row_of_key(&key(i)).unwrap(), row);
+        }
     }
 }
 
@@ -47,23 +136,23 @@ proptest! {
 
     #[test]
     fn the_store_does_what_a_list_does(
-        ops in prop::collection::vec(op(), 1..20),
+        ops in prop::collection::vec(op(), 1..25),
         f16 in any::<bool>(),
         dim in 1..6_usize,
     ) {
         let dtype = if f16 { Dtype::F16 } else { Dtype::F32 };
-        let (_dir, path, mut store) = new_store(dim, dtype);
-        let mut model: Vec<Owned> = Vec::new();
-        for op in ops {
-            let next = model.len() as u64;
+        let (dir, mut path, mut store) = new_store(dim, dtype);
+        let mut model = Model::default();
+        let mut snapshots = Vec::new();
+        for (at, op) in ops.into_iter().enumerate() {
             match op {
                 Op::Append(rows) => {
-                    let new: Vec<_> = (next..next + rows as u64).map(|i| varied(i, dim)).collect();
-                    append(&mut store, &new);
+                    let new = model.new_memories(rows, dim);
+                    append(&store, &new);
                     model.extend(new);
                 }
                 Op::Bulk { rows, commit } => {
-                    let new: Vec<_> = (next..next + rows as u64).map(|i| varied(i, dim)).collect();
+                    let new = model.new_memories(rows, dim);
                     let mut bulk = store.bulk().unwrap();
                     for memory in &new {
                         bulk.push(&memory.borrowed()).unwrap();
@@ -74,29 +163,56 @@ proptest! {
                     }
                 }
                 Op::Refused => {
-                    let bad = plain(&vec![f32::NAN; dim]);
-                    prop_assert!(store.append(&[varied(next, dim).borrowed(), bad.borrowed()]).is_err());
+                    let (good, bad) = (plain(&vec![1.0; dim]), plain(&vec![f32::NAN; dim]));
+                    prop_assert!(store.append(&[good.borrowed(), bad.borrowed()]).is_err());
                 }
-                Op::Touch { rows, now } => {
-                    let exist = rows.iter().all(|&row| row < model.len());
-                    let rows32: Vec<_> = rows.iter().map(|&row| row as u32).collect();
-                    prop_assert_eq!(store.touch(&rows32, now).is_ok(), exist);
-                    for row in rows.into_iter().filter(|_| exist) {
-                        model[row].last_access = model[row].last_access.max(now);
+                Op::Touch { other, ids, now } => {
+                    let agent = if other { OTHER } else { Agent::OWN };
+                    let touched = store.touch(agent, &ids, now);
+                    let rows = model.live(&ids);
+                    prop_assert_eq!(touched.is_ok(), rows.is_some());
+                    for row in rows.into_iter().flatten() {
+                        let time = if other { &mut row.others } else { &mut row.memory.last_access };
+                        *time = now.max(*time);
                     }
                 }
+                Op::Delete(ids) => {
+                    let deleted = store.delete(&ids).ok();
+                    let rows = model.live(&ids).map(|rows| rows.map(|row| row.live = false).count());
+                    prop_assert_eq!(deleted, rows);
+                }
                 Op::Sync => store.sync().unwrap(),
-                Op::Reopen { in_memory } => {
+                Op::Checkpoint => store.checkpoint().unwrap(),
+                Op::Compact => {
+                    store.compact().unwrap();
+                    model.rows.retain(|row| row.live);
+                }
+                Op::Snapshot => snapshots.push((store.snapshot(), model.clone())),
+                Op::Reopen { killed, in_memory, checkpoint_bytes } => {
+                    if killed {
+                        let other = dir.path().join(format!("killed {at}"));
+                        copy(&path, &other);
+                        path = other;
+                    }
                     store.close().unwrap();
-                    let options = OpenOptions { in_memory, verify: true, read_only: false };
+                    let options = OpenOptions {
+                        in_memory,
+                        checkpoint_bytes,
+                        verify: true,
+                        ..OpenOptions::default()
+                    };
                     store = Store::open_with(&path, &options).unwrap();
                 }
             }
-            check(&store, &model);
+            model.assert_is(&store.snapshot());
         }
         drop(store);
-        check(&Store::open_read_only(&path).unwrap(), &model);
+        model.assert_is(&Store::open_read_only(&path).unwrap().snapshot());
         let report = verify(&path).unwrap();
         prop_assert_eq!((report.damages, report.uncommitted_bytes), (vec![], 0));
+        prop_assert_eq!((report.records, report.dropped), (0, vec![]));
+        for (snapshot, model) in snapshots {
+            model.assert_is(&snapshot);
+        }
     }
 }

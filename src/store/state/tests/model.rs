@@ -153,7 +153,7 @@ fn op() -> impl Strategy<Value = Op> {
 /// What is being written while others go on.
 enum Pending {
     Extended(Committed),
-    Compaction(Kept, Manifest, Columns),
+    Compaction(Box<(Kept, Manifest, Columns)>),
 }
 
 struct Run {
@@ -183,7 +183,8 @@ impl Run {
             Some((_, Pending::Extended(committed))) => {
                 Arc::make_mut(&mut self.state).adopt(committed);
             }
-            Some((_, Pending::Compaction(kept, manifest, columns))) => {
+            Some((_, Pending::Compaction(compaction))) => {
+                let (kept, manifest, columns) = *compaction;
                 self.state = Arc::new(self.state.compacted(&kept, manifest, columns));
                 let rows = std::mem::take(&mut self.model.rows);
                 let rows = rows.into_iter().enumerate();
@@ -239,7 +240,8 @@ impl Run {
             Op::Compact(after) => {
                 let kept = Kept::new(&self.state.live);
                 let (manifest, columns) = written(&self.state, kept.old_rows());
-                self.pending = Some((after, Pending::Compaction(kept, manifest, columns)));
+                let compaction = Box::new((kept, manifest, columns));
+                self.pending = Some((after, Pending::Compaction(compaction)));
             }
             Op::Reopen => {
                 let (manifest, columns) = written(&self.state, 0..rows);
