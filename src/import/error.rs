@@ -157,19 +157,17 @@ pub enum ImportError {
         /// What was expected.
         source: TimestampError,
     },
-    /// A number or name is not the one that another file says.
-    #[error("{place}: `{field}` is {found}, where {} says {expected}", other.display())]
+    /// A file of an export is not the one that its `store.json` tells of.
+    #[error("{place}: `{field}` is {found}, where store.json says {expected}")]
     Differs {
-        /// File, and line or part.
+        /// File and part.
         place: Place,
-        /// What it is about.
+        /// What differs.
         field: &'static str,
-        /// What it is here.
-        found: Box<str>,
-        /// The other file.
-        other: PathBuf,
-        /// What it is there.
-        expected: Box<str>,
+        /// What it is in the file.
+        found: String,
+        /// What it is in `store.json`.
+        expected: String,
     },
     /// Two memories have one key.
     #[error("{place}: {key:?} was already used by {first}; keys must be unique")]

@@ -21,6 +21,8 @@ fn every_command_has_the_four_exit_codes() {
     run(["checkpoint", &store]).ok();
     run(["compact", &store]).ok();
     run(["import", "npy", &source, &new]).ok();
+    run(["export", &store, &stage.at("plain")]).ok();
+    run(["import", "memorank", &stage.at("plain"), &stage.at("new1")]).ok();
     run(["demo", "--memories", "10", "--dim", "3"]).ok();
     run(["--help"]).ok();
     run(["--version"]).ok();
@@ -35,6 +37,10 @@ fn every_command_has_the_four_exit_codes() {
         &["checkpoint", &none],
         &["compact", &none],
         &["import", "npy", &none, &stage.at("new2")],
+        &["export", &none, &stage.at("new2")],
+        &["export", &store, &new],
+        &["import", "memorank", &none, &stage.at("new2")],
+        &["import", "memorank", &stage.at("plain"), &new],
         &["import", "reverie", &none, &stage.at("new2")],
         &["import", "genagents", &none, &stage.at("new2")],
         &["show", &store, "g9"],
@@ -55,6 +61,9 @@ fn every_command_has_the_four_exit_codes() {
         &["import"],
         &["import", "npy"],
         &["import", "other", &source, &new],
+        &["import", "memorank", &store],
+        &["export"],
+        &["export", &store],
         &["bench"],
         &["delete"],
         &["delete", &store],
@@ -83,6 +92,7 @@ fn every_command_has_the_four_exit_codes() {
         &["delete", &broken, "g1"],
         &["checkpoint", &broken],
         &["compact", &broken],
+        &["export", &broken, &stage.at("new2")],
     ] {
         assert!(run(args).fails(3).contains("manifest"), "{args:?}");
     }

@@ -2,6 +2,7 @@
 
 use crate::example::*;
 use crate::hostile::exported;
+use memorank::kernel::Dtype;
 
 /// What replaces what in a file, and what must be said of it.
 type Edit = (&'static str, &'static str, &'static str);
@@ -420,10 +421,25 @@ fn a_matrix_that_is_not_as_an_export_writes_it_is_told_by_its_row() {
         npy.remove(space);
     });
     // Nothing is held of a row that is too long to be one.
-    refused("rows of 68719476736 elements", &|npy| {
-        let text = "{'descr': '<f2', 'fortran_order': False, 'shape': (2, 68719476736), }";
+    refused("rows of 1048577 elements", &|npy| {
+        let text = "{'descr': '<f2', 'fortran_order': False, 'shape': (2, 1048577), }";
+        npy.splice(10..128, format!("{text:<117}\n").bytes());
+        npy.resize(128 + 2 * 2 * 1_048_577, 0);
+    });
+}
+
+#[test]
+fn a_dimension_that_no_store_takes_is_refused_without_rows_too() {
+    let folder = Folder::new();
+    let store = folder.create("store", 2, Dtype::F32);
+    folder.export(&store.snapshot(), "export");
+    folder.edited("export", "edited", |[_, json], npy| {
+        *json = json.replace("\"dim\": 2", "\"dim\": 1048577");
+        let text = "{'descr': '<f4', 'fortran_order': False, 'shape': (0, 1048577), }";
         npy.splice(10..128, format!("{text:<117}\n").bytes());
     });
+    let error = folder.import("edited", "imported").unwrap_err().to_string();
+    assert!(error.contains("1048577 elements per embedding"), "{error}");
 }
 
 #[test]

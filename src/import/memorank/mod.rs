@@ -103,7 +103,7 @@ impl Export {
             model: document.model.clone(),
         };
         Ok(Export {
-            vectors: Vectors::open(&dir.join(EMBEDDINGS), &path, &plan, document.memories)?,
+            vectors: Vectors::open(&dir.join(EMBEDDINGS), &plan, document.memories)?,
             memories: Memories::open(&dir.join(MEMORIES), &kinds)?,
             not_imported: others(dir, &[EMBEDDINGS, MEMORIES, STORE])?,
             plan,

@@ -20,13 +20,8 @@ pub(super) struct Vectors {
 }
 
 impl Vectors {
-    /// Opens the matrix of a store like `plan` with so many memories, as `store` (a path) says.
-    pub(super) fn open(
-        path: &Path,
-        store: &Path,
-        plan: &Plan,
-        memories: u64,
-    ) -> Result<Vectors, ImportError> {
+    /// Opens the matrix of a store like `plan` with so many memories.
+    pub(super) fn open(path: &Path, plan: &Plan, memories: u64) -> Result<Vectors, ImportError> {
         let failed = |source| ImportError::Io {
             path: path.to_owned(),
             remedy: "",
@@ -47,9 +42,8 @@ impl Vectors {
             false => Err(ImportError::Differs {
                 place: header(path),
                 field,
-                found: found.into(),
-                other: store.to_owned(),
-                expected: expected.into(),
+                found,
+                expected,
             }),
         };
         let dtype = match plan.dtype {

@@ -176,10 +176,6 @@ impl Header {
         let mut text = vec![0; length as usize];
         file.read_exact(&mut text)?;
         let (element, rows, dim) = matrix(Dictionary::parse(&text, prefix)?, shapes)?;
-        // A row is held in memory.
-        if dim > MAX_DIM as u64 {
-            return Err(HeaderError::Dim { dim });
-        }
         let size = HeaderError::Size { rows, dim };
         let data_bytes = rows
             .checked_mul(dim)
@@ -196,6 +192,10 @@ impl Header {
                 rows,
                 dim,
             });
+        }
+        // A row is held in memory, if there is one.
+        if rows > 0 && dim > MAX_DIM as u64 {
+            return Err(HeaderError::Dim { dim });
         }
         Ok(Header {
             element,
