@@ -229,7 +229,7 @@ impl Batch {
 /// bytes or so for each key.
 ///
 /// Nothing is in the store before [`commit`](BulkAppend::commit) returns. Dropped before that, it is as
-/// if it had never been.
+/// if it had never been. It stays on the thread that started it.
 pub struct BulkAppend<'s> {
     store: &'s Store,
     writing: &'s Writing,
