@@ -254,6 +254,8 @@ impl<'s> BulkAppend<'s> {
         if store.state().tail.rows() > 0 {
             store.fold(writing, &turn)?;
         }
+        // The bytes past the committed ones may be another's.
+        writing.check_lock()?;
         let check = Check::new(store.state(), false);
         let manifest = &check.state.committed.manifest;
         Ok(BulkAppend {
@@ -413,6 +415,7 @@ impl<'s> BulkAppend<'s> {
     }
 
     fn publish(&mut self) -> Result<(), WriteError> {
+        self.writing.check_lock()?;
         self.stage_inv_norms()?;
         let store = self.store;
         let mut manifest = Manifest::clone(&self.check.state.committed.manifest);
