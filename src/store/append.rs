@@ -229,7 +229,7 @@ impl Batch {
 /// bytes or so for each key.
 ///
 /// Nothing is in the store before [`commit`](BulkAppend::commit) returns. Dropped before that, it is as
-/// if it had never been.
+/// if it had never been. It stays on the thread that started it.
 pub struct BulkAppend<'s> {
     store: &'s Store,
     writing: &'s Writing,
@@ -255,6 +255,8 @@ impl<'s> BulkAppend<'s> {
         if store.state().tail.rows() > 0 {
             store.fold(writing, &turn)?;
         }
+        // The bytes past the committed ones may be another's.
+        writing.check_lock()?;
         let check = Check::new(store.state(), false);
         let manifest = &check.state.committed.manifest;
         Ok(BulkAppend {
@@ -452,6 +454,7 @@ impl<'s> BulkAppend<'s> {
     }
 
     fn publish(&mut self) -> Result<(), WriteError> {
+        self.writing.check_lock()?;
         self.stage_inv_norms()?;
         let store = self.store;
         let mut manifest = Manifest::clone(&self.check.state.committed.manifest);

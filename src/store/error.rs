@@ -216,8 +216,8 @@ pub enum WriteError {
         path: PathBuf,
     },
     /// The lock file is not the one this handle locked: somebody removed it, and another writer may be
-    /// at work.
-    #[error("{} was removed or replaced; it must stay. Nothing was committed", .path.display())]
+    /// at work. This handle writes no more.
+    #[error("{} was removed or replaced; it must stay. What was being written may be lost", .path.display())]
     LockLost {
         /// The lock file.
         path: PathBuf,
@@ -239,14 +239,16 @@ pub enum WriteError {
 
 impl WriteError {
     /// Whether it leaves unknown what is on the disk: a failed sync may have lost what later ones will not
-    /// write again, and a failed rename may have happened.
+    /// write again, a failed rename may have happened, and without the lock the files may be another's,
+    /// who must not find them cut.
     pub(super) fn poisons(&self) -> bool {
         matches!(
             self,
-            WriteError::Io {
-                doing: SYNCING | REPLACING,
-                ..
-            }
+            WriteError::LockLost { .. }
+                | WriteError::Io {
+                    doing: SYNCING | REPLACING,
+                    ..
+                }
         )
     }
 

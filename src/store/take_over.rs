@@ -30,7 +30,7 @@ impl Store {
         if writing.journal().log.is_some() {
             return Ok(());
         }
-        writing.lock.check()?;
+        writing.check_lock()?;
         let mut manifest = Manifest::clone(&self.state().committed.manifest);
         manifest.sequence = manifest.next_sequence(&self.dir)?;
         let made = self.write_segment(writing, &mut manifest);
@@ -100,7 +100,7 @@ impl Store {
 
     /// Makes a manifest the store's. All it names is durable.
     pub(super) fn publish(&self, writing: &Writing, manifest: &Manifest) -> Result<(), WriteError> {
-        writing.lock.check()?;
+        writing.check_lock()?;
         manifest.publish(&*self.files, &self.dir)
     }
 }

@@ -77,6 +77,11 @@ impl Writing {
         self.poisoned.load(Ordering::Acquire)
     }
 
+    /// Nobody else can have the lock.
+    pub(super) fn check_lock(&self) -> Result<(), WriteError> {
+        (self.lock.check()).map_err(|error| self.note(error.into()))
+    }
+
     /// Takes note of a failed step.
     pub(super) fn note(&self, failed: Failed) -> WriteError {
         if failed.poisons {
@@ -186,7 +191,7 @@ impl Store {
         let synced = file.sync().map_err(WriteError::io(SYNCING, &path));
         synced.map_err(|error| writing.note(error.into()))?;
         // Who replaced the lock's file may have taken over before these records were there.
-        writing.lock.check()?;
+        writing.check_lock()?;
         if let Some(log) = &mut writing.journal().log
             && log.number == number
         {

@@ -193,3 +193,27 @@ fn other_threads_wait_for_a_bulk_append_and_readers_touches_and_deletes_do_not()
     assert_row(&snapshot, 5, 5, &varied(5, 2));
     assert_eq!(snapshot.last_access(OTHER, 1), 70_000);
 }
+
+#[test]
+fn a_bulk_append_that_was_forgotten_keeps_no_store_from_closing() {
+    for close in [true, false] {
+        let (files, store) = new_in_memory(2, Dtype::F32);
+        append(&store, &[varied(0, 2)]);
+        std::thread::scope(|scope| {
+            scope.spawn(|| std::mem::forget(store.bulk().unwrap()));
+        });
+        store.touch(OTHER, &[0], 70_000).unwrap();
+        let before = contents(&store.snapshot());
+        match close {
+            true => assert!(matches!(store.close(), Err(WriteError::Busy { .. }))),
+            false => drop(store),
+        }
+        // What was done is in the journal.
+        let store = open(&files).unwrap();
+        assert_eq!(
+            (store.recovery().records, contents(&store.snapshot())),
+            (1, before)
+        );
+        store.close().unwrap();
+    }
+}

@@ -50,6 +50,47 @@ fn a_writer_whose_lock_file_was_removed_commits_nothing() {
     }
 }
 
+#[test]
+fn a_writer_that_lost_its_lock_does_another_no_harm() {
+    let operations: [fn(&Store) -> Result<(), AppendError>; 6] = [
+        |store| store.append(&[varied(3, 2).borrowed()]).map(drop),
+        |store| store.bulk().map(drop),
+        |store| Ok(store.checkpoint()?),
+        |store| Ok(store.compact()?),
+        |store| Ok(store.sync()?),
+        // Closing.
+        |_| Err(AppendError::Full),
+    ];
+    for operation in operations {
+        let (_dir, path) = filled(3, 2, Dtype::F32);
+        let first = Store::open(&path).unwrap();
+        first.touch(Agent::OWN, &[1], 1_000_000).unwrap();
+        std::fs::remove_file(path.join("lock")).unwrap();
+        let second = Store::open(&path).unwrap();
+        let mut bulk = second.bulk().unwrap();
+        for i in 3..9 {
+            bulk.push(&varied(i, 2).borrowed()).unwrap();
+        }
+        bulk.commit().unwrap();
+        append(&second, &[varied(9, 2)]);
+        let before = contents(&second.snapshot());
+        assert!(operation(&first).is_err());
+        drop(first);
+        assert_eq!(contents(&second.snapshot()), before);
+        assert_eq!(verify(&path).unwrap().damages, []);
+        let reader = Store::open_read_only(&path).unwrap();
+        assert_eq!(contents(&reader.snapshot()), before);
+        append(&second, &[varied(10, 2)]);
+        second.close().unwrap();
+        let again = Store::open(&path).unwrap().snapshot();
+        assert_eq!(
+            (again.len(), again.last_access(Agent::OWN, 1)),
+            (11, 1_000_000)
+        );
+        assert_eq!(verify(&path).unwrap().damages, []);
+    }
+}
+
 /// Starts `test` of this program in a process of its own.
 fn child(test: &str, path: &Path, shell: &str) -> Child {
     let program = std::env::current_exe().unwrap();
