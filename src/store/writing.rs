@@ -33,8 +33,23 @@ pub(super) struct Journal {
     pub(super) last_sequence: u64,
     /// Of records that the columns do not hold.
     pub(super) unfolded_bytes: u64,
+    /// How many they were when they could not be folded by themselves. Each attempt starts a segment.
+    put_off_bytes: u64,
     /// Segments that are needed until the next manifest.
     pub(super) old: Vec<u64>,
+}
+
+impl Journal {
+    /// Of records that came since they were tried to be folded.
+    fn unfolded_since(&self) -> u64 {
+        self.unfolded_bytes - self.put_off_bytes
+    }
+
+    /// Takes note that so many of the bytes were folded.
+    pub(super) fn folded(&mut self, bytes: u64) {
+        self.unfolded_bytes -= bytes;
+        self.put_off_bytes = 0;
+    }
 }
 
 impl Writing {
@@ -47,6 +62,7 @@ impl Writing {
                 log: None,
                 last_sequence: found.last_sequence,
                 unfolded_bytes: found.unfolded_bytes,
+                put_off_bytes: 0,
                 old: found.segments.clone(),
             }),
             poisoned: AtomicBool::new(false),
@@ -140,11 +156,13 @@ impl Store {
             Promise::Written => {}
             Promise::OnDisk => self.sync_to(writing, sequence)?,
         }
-        // What goes wrong there is no fault of this operation's, and is tried again.
-        if writing.journal().unfolded_bytes >= self.checkpoint_bytes
+        if writing.journal().unfolded_since() >= self.checkpoint_bytes
             && let Some(turn) = writing.try_turn()
+            && self.fold(writing, &turn).is_err()
         {
-            let _ = self.fold(writing, &turn);
+            // It is no fault of this operation's, and is tried again when as much has come again.
+            let mut journal = writing.journal();
+            journal.put_off_bytes = journal.unfolded_bytes;
         }
         Ok(())
     }
