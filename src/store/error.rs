@@ -188,7 +188,8 @@ pub enum WriteError {
         /// The store.
         path: PathBuf,
     },
-    /// An earlier write of this handle failed. What was committed can be read.
+    /// An earlier sync of this handle failed, or another step that leaves unknown what is on the disk. Its
+    /// snapshots can be read.
     #[error("an earlier write to {} failed; close this handle and open the store again", .path.display())]
     Poisoned {
         /// The store.

@@ -101,7 +101,7 @@ impl Store {
             self.change_state(|state| {
                 *state = state.compacted(&kept, manifest.clone(), columns);
             });
-            journal.unfolded_bytes -= point.unfolded_bytes;
+            journal.folded(point.unfolded_bytes);
         }
         self.remove_old(writing, &old, &manifest);
         Ok(())
@@ -157,7 +157,7 @@ impl Store {
         {
             let mut journal = writing.journal();
             self.change_state(|state| state.adopt(extended));
-            journal.unfolded_bytes -= point.unfolded_bytes;
+            journal.folded(point.unfolded_bytes);
         }
         self.remove_old(writing, &old, &manifest);
         Ok(())

@@ -72,7 +72,7 @@ pub struct NewMemory<'a> {
     pub payload: &'a [u8],
 }
 
-/// A stored memory, borrowed from the store.
+/// A stored memory, borrowed from a snapshot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Memory<'a> {
     /// Ascending with the rows, never reused.
@@ -83,7 +83,7 @@ pub struct Memory<'a> {
     pub kind: &'a Kind,
     /// What it says.
     pub text: &'a str,
-    /// Whether it has an embedding (see `Store::embedding`).
+    /// Whether it has an embedding (see [`Snapshot::embedding`](super::Snapshot::embedding)).
     pub has_embedding: bool,
     /// When it was made, in microseconds since the Unix epoch.
     pub created: i64,

@@ -235,7 +235,7 @@ impl Store {
             durability: options.durability,
             checkpoint_bytes: options.checkpoint_bytes,
             state: Mutex::new(Arc::new(loaded.state)),
-            writing: lock.map(|lock| Writing::new(lock, &loaded.journal, options.checkpoint_bytes)),
+            writing: lock.map(|lock| Writing::new(lock, &loaded.journal)),
             recovery: loaded.journal.recovery,
         }
     }

@@ -64,7 +64,7 @@ pub(super) fn load(
     let journal = replay(files, dir, manifest, &segments, |record| {
         apply(&mut state, record, &zeros)
     })?;
-    state.free_keys();
+    state.recovered();
     Ok(Loaded { state, journal })
 }
 

@@ -29,8 +29,8 @@ pub(super) struct Committed {
 
 /// The keys in the columns, read when one is first asked for.
 struct CommittedKeys {
-    /// When the columns were loaded. Every state that has them comes after that, so the key of a row that
-    /// was deleted by then is nobody's.
+    /// At some moment after the last of the rows was added: then no two live rows have one key. Every state that
+    /// is asked for a key comes after that, so the key of a row that was deleted by then is nobody's.
     live: Live,
     index: OnceLock<KeyIndex>,
 }
@@ -46,6 +46,13 @@ impl Committed {
                 index: OnceLock::new(),
             }),
         }
+    }
+
+    /// Takes note of what is live after all that the journal holds: some of it may be older than some of the
+    /// rows, as a delete that came before a bulk append.
+    fn recovered(&mut self, live: &Live) {
+        let (live, index) = (live.clone(), OnceLock::new());
+        self.keys = Arc::new(CommittedKeys { live, index });
     }
 
     fn key_index(&self) -> Result<&KeyIndex, Damage> {
@@ -110,13 +117,9 @@ impl State {
         }
     }
 
-    /// Says that nobody has this state yet: the keys of rows that are deleted in it are nobody's, also where
-    /// the columns do not know of the deletion.
-    pub(super) fn free_keys(&mut self) {
-        self.committed.keys = Arc::new(CommittedKeys {
-            live: self.live.clone(),
-            index: OnceLock::new(),
-        });
+    /// The journal was replayed. Before that no key may be asked for.
+    pub(super) fn recovered(&mut self) {
+        self.committed.recovered(&self.live);
     }
 
     /// Rows, deleted ones among them.

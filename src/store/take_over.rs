@@ -11,7 +11,7 @@ use super::files::{self, Files};
 use super::format::Column;
 use super::journal::{Takeover, file_name, number_in};
 use super::log::{Log, salt};
-use super::manifest::{Manifest, create_anew, sync_directory};
+use super::manifest::{Manifest, create_anew};
 use super::recover::replay;
 use super::turns::Turn;
 use super::writing::Writing;
@@ -35,10 +35,7 @@ impl Store {
         manifest.sequence = manifest.next_sequence(&self.dir)?;
         let made = self.write_segment(writing, &mut manifest);
         let log = made.map_err(|error| writing.note(error.into()))?;
-        let published = self.publish(writing, &manifest).and_then(|()| {
-            // The store's own name: who created it may have been stopped before that was synced.
-            sync_directory(&*self.files, &self.dir.join(".."))
-        });
+        let published = (self.publish(writing, &manifest)).and_then(|()| self.sync_own_name());
         if let Err(error) = published {
             let error = writing.note(error.into());
             if !writing.is_poisoned() {
@@ -96,6 +93,16 @@ impl Store {
         manifest.journal_segment = number;
         manifest.journal_bytes = end;
         Ok(Log::new(file.into(), path, number, salt, end))
+    }
+
+    /// Makes the store's own name durable: who created it may have been stopped before that was.
+    fn sync_own_name(&self) -> Result<(), WriteError> {
+        let parent = self.dir.join("..");
+        match self.files.sync_dir(&parent) {
+            // One that may not be read cannot be synced by this user, and can hold a store to write to.
+            Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => Ok(()),
+            synced => synced.map_err(WriteError::io(SYNCING, &parent)),
+        }
     }
 
     /// Makes a manifest the store's. All it names is durable.

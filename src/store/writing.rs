@@ -33,15 +33,27 @@ pub(super) struct Journal {
     pub(super) last_sequence: u64,
     /// Of records that the columns do not hold.
     pub(super) unfolded_bytes: u64,
-    /// How many unfolded bytes are too many: more than the limit after a checkpoint has failed, so that not
-    /// every operation tries another.
-    pub(super) fold_at: u64,
+    /// How many they were when they could not be folded by themselves. Each attempt starts a segment.
+    put_off_bytes: u64,
     /// Segments that are needed until the next manifest.
     pub(super) old: Vec<u64>,
 }
 
+impl Journal {
+    /// Of records that came since they were tried to be folded.
+    fn unfolded_since(&self) -> u64 {
+        self.unfolded_bytes - self.put_off_bytes
+    }
+
+    /// Takes note that so many of the bytes were folded.
+    pub(super) fn folded(&mut self, bytes: u64) {
+        self.unfolded_bytes -= bytes;
+        self.put_off_bytes = 0;
+    }
+}
+
 impl Writing {
-    pub(super) fn new(lock: Lock, found: &Found, checkpoint_bytes: u64) -> Writing {
+    pub(super) fn new(lock: Lock, found: &Found) -> Writing {
         Writing {
             lock,
             turns: Turns::default(),
@@ -50,7 +62,7 @@ impl Writing {
                 log: None,
                 last_sequence: found.last_sequence,
                 unfolded_bytes: found.unfolded_bytes,
-                fold_at: checkpoint_bytes,
+                put_off_bytes: 0,
                 old: found.segments.clone(),
             }),
             poisoned: AtomicBool::new(false),
@@ -144,19 +156,14 @@ impl Store {
             Promise::Written => {}
             Promise::OnDisk => self.sync_to(writing, sequence)?,
         }
-        let is_too_long = || {
-            let journal = writing.journal();
-            journal.unfolded_bytes >= journal.fold_at
-        };
-        if is_too_long()
+        let unfolded = writing.journal().unfolded_since();
+        if unfolded >= self.checkpoint_bytes
             && let Some(turn) = writing.try_turn()
-            && is_too_long()
+            && self.fold(writing, &turn).is_err()
         {
-            // What goes wrong there is no fault of this operation's, and is tried again.
-            let folded = self.fold(writing, &turn).is_ok();
+            // It is no fault of this operation's, and is tried again when as much has come again.
             let mut journal = writing.journal();
-            let unfolded = if folded { 0 } else { journal.unfolded_bytes };
-            journal.fold_at = unfolded.saturating_add(self.checkpoint_bytes);
+            journal.put_off_bytes = journal.unfolded_bytes;
         }
         Ok(())
     }

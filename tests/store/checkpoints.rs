@@ -104,6 +104,38 @@ fn the_journal_is_folded_when_it_exceeds_its_limit() {
 }
 
 #[test]
+fn a_journal_that_cannot_be_folded_is_tried_again_now_and_then() {
+    let (files, store) = new_in_memory(2, Dtype::F16);
+    append(&store, &[varied(0, 2)]);
+    drop(store);
+    // The block that a checkpoint would add to.
+    flip_in(&files, &path("importance.f32"), 3);
+    let store = open_with(&files, 1_000);
+    for i in 1..100 {
+        append(&store, &[varied(i, 2)]);
+    }
+    assert_eq!(store.info().in_journal, 99);
+    let segments = names(&files)
+        .into_iter()
+        .filter(|name| name.starts_with("journal."));
+    let segments: Vec<_> = segments.map(|name| get(&files, &name).len()).collect();
+    assert!((8..25).contains(&segments.len()), "{segments:?}");
+    assert_eq!(
+        contents(&open(&killed(&files)).unwrap().snapshot()),
+        contents(&store.snapshot())
+    );
+    // When it can be, it is.
+    flip_in(&files, &path("importance.f32"), 3);
+    store.checkpoint().unwrap();
+    assert_eq!((store.info().in_journal, journal_bytes(&files)), (0, 64));
+    for i in 100..120 {
+        append(&store, &[varied(i, 2)]);
+        assert!(journal_bytes(&files) < 1_064);
+    }
+    assert_eq!(contents(&read(&files)), contents(&store.snapshot()));
+}
+
+#[test]
 fn what_a_handle_that_is_gone_left_counts_towards_the_limit() {
     let (files, store) = new_in_memory(2, Dtype::F16);
     append(&store, &(0..20).map(|i| varied(i, 2)).collect::<Vec<_>>());

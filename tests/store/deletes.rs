@@ -1,6 +1,7 @@
 //! What a delete takes away, and what stays.
 
 use crate::example::*;
+use crate::in_memory::*;
 use memorank::Par;
 use memorank::kernel::Dtype;
 use memorank::scoring::{Preset, Ranking, Workspace};
@@ -248,6 +249,29 @@ fn the_key_of_a_deleted_memory_is_free() {
     store.compact().unwrap();
     assert_eq!(found(&store).as_deref(), Some("round 5"));
     assert_eq!(verify(&path).unwrap().damages, []);
+}
+
+#[test]
+fn a_key_that_a_bulk_append_took_from_a_deleted_memory_is_found_after_a_crash() {
+    let (files, store) = new_in_memory(1, Dtype::F32);
+    let keyed = Owned {
+        key: Some("the key".into()),
+        ..plain(&[1.0])
+    };
+    append(&store, std::slice::from_ref(&keyed));
+    store.checkpoint().unwrap();
+    // The delete is in the journal only, and both rows are in the columns.
+    store.delete(&[0]).unwrap();
+    let mut bulk = store.bulk().unwrap();
+    bulk.push(&keyed.borrowed()).unwrap();
+    bulk.commit().unwrap();
+    let files = killed(&files);
+    for snapshot in [read(&files), open(&files).unwrap().snapshot()] {
+        assert_eq!((snapshot.rows(), snapshot.len()), (2, 1));
+        assert_eq!(snapshot.row_of_key("the key").unwrap(), Some(1));
+    }
+    let again = open(&files).unwrap().append(&[keyed.borrowed()]);
+    assert!(again.is_err());
 }
 
 #[test]

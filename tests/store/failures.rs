@@ -198,6 +198,20 @@ fn the_failed_sync_is_named() {
 }
 
 #[test]
+fn a_directory_that_may_not_be_read_can_hold_a_store_to_write_to() {
+    let files = empty();
+    let hook = |change, at: &Path| match change == Change::SyncDir && at != Path::new(STORE) {
+        true => Err(io::ErrorKind::PermissionDenied.into()),
+        false => Ok(()),
+    };
+    let options = OpenOptions::default();
+    let store = Store::open_on(watched(&files, hook), STORE, &options).unwrap();
+    append(&store, &[varied(0, 2)]);
+    store.close().unwrap();
+    assert_row(&read(&files), 0, 0, &varied(0, 2));
+}
+
+#[test]
 fn a_full_disk_is_not_for_ever() {
     let files = empty();
     let full = Arc::new(AtomicBool::new(false));

@@ -52,7 +52,8 @@ fn a_writer_whose_lock_file_was_removed_commits_nothing() {
 
 #[test]
 fn a_writer_that_lost_its_lock_does_another_no_harm() {
-    let operations: [fn(&Store) -> Result<(), AppendError>; 6] = [
+    type Operation = fn(&Store) -> Result<(), AppendError>;
+    let operations: [Operation; 6] = [
         |store| store.append(&[varied(3, 2).borrowed()]).map(drop),
         |store| store.bulk().map(drop),
         |store| Ok(store.checkpoint()?),
