@@ -142,7 +142,7 @@ fn touch(setup: &Setup, report: &mut Report) {
     let data = Data::make(setup.million(), DIM, DTYPE);
     let store = data.open_to_write();
     let rows = store.snapshot().rows() as u64;
-    let somewhere = |i: u64| (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) * rows >> 32;
+    let somewhere = |i: u64| ((i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) * rows) >> 32;
     let (mut touches, mut now) = (0, data.now());
     let ids: Vec<[u64; TOUCHED]> = (0..64)
         .map(|touch| std::array::from_fn(|i| somewhere(touch * TOUCHED as u64 + i as u64)))

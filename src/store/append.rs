@@ -10,7 +10,7 @@ use super::journal::{Body, Row, Vector, encode};
 use super::keys::{Found, KeyIndex};
 use super::kinds::Kinds;
 use super::manifest::Manifest;
-use super::memory::{NewMemory, Reference};
+use super::memory::{Kind, NewMemory, Reference};
 use super::recover;
 use super::rows::RowWriter;
 use super::state::State;
@@ -40,8 +40,9 @@ impl Store {
         let mut batch = Batch::default();
         for (index, memory) in memories.iter().enumerate() {
             let refused = |problem| AppendError::Refused { index, problem };
-            let id = check.next_id(index)?;
+            let id = check.room(check.state.next_id.saturating_add(index as u64), index)?;
             check.memory(memory, id).map_err(refused)?;
+            check.kinds.intern(&memory.kind).map_err(refused)?;
             check
                 .key_of_batch(memory.key, id)?
                 .map_or(Ok(()), |problem| Err(refused(problem)))?;
@@ -127,22 +128,21 @@ impl Check {
         dim.get() * dtype.size_bytes()
     }
 
-    /// The id of the memory `after` others, if there is room for it.
-    fn next_id(&self, after: usize) -> Result<u64, AppendError> {
-        let after = after as u64;
-        match self.state.next_id.checked_add(after) {
-            Some(id) if id < u64::MAX && self.state.rows() as u64 + after < MAX_ROWS => Ok(id),
-            _ => Err(AppendError::Full),
+    /// `id`, if there is room for a memory that has it after `rows` new ones.
+    fn room(&self, id: u64, rows: usize) -> Result<u64, AppendError> {
+        match id < u64::MAX && ((self.state.rows() + rows) as u64) < MAX_ROWS {
+            true => Ok(id),
+            false => Err(AppendError::Full),
         }
     }
 
-    /// All but the owner of its key. The embedding, if there is one, is set, and the kind known.
-    fn memory(&mut self, memory: &NewMemory<'_>, id: u64) -> Result<u16, MemoryProblem> {
+    /// All but its kind and the owner of its key. The embedding, if there is one, is set.
+    fn memory(&mut self, memory: &NewMemory<'_>, id: u64) -> Result<(), MemoryProblem> {
         check(memory, id, self.allow_any_evidence)?;
         if let Some(embedding) = memory.embedding {
             self.elements.set(embedding)?;
         }
-        self.kinds.intern(&memory.kind)
+        Ok(())
     }
 
     /// What is wrong with a key in a batch, if anything.
@@ -229,7 +229,7 @@ impl Batch {
 /// bytes or so for each key.
 ///
 /// Nothing is in the store before [`commit`](BulkAppend::commit) returns. Dropped before that, it is as
-/// if it had never been.
+/// if it had never been. It stays on the thread that started it.
 pub struct BulkAppend<'s> {
     store: &'s Store,
     writing: &'s Writing,
@@ -237,6 +237,7 @@ pub struct BulkAppend<'s> {
     check: Check,
     keys: KeyIndex,
     rows: usize,
+    next_id: u64,
     zeros: Vec<u8>,
     evidence: Vec<u8>,
     /// A write failed: what is in the files past the committed lengths is unknown.
@@ -254,11 +255,14 @@ impl<'s> BulkAppend<'s> {
         if store.state().tail.rows() > 0 {
             store.fold(writing, &turn)?;
         }
+        // The bytes past the committed ones may be another's.
+        writing.check_lock()?;
         let check = Check::new(store.state(), false);
         let manifest = &check.state.committed.manifest;
         Ok(BulkAppend {
             writer: RowWriter::append(&store.files, &store.dir, manifest),
             zeros: vec![0; check.row_bytes()],
+            next_id: check.state.next_id,
             check,
             keys: KeyIndex::default(),
             rows: 0,
@@ -275,6 +279,37 @@ impl<'s> BulkAppend<'s> {
     pub fn allow_any_evidence(&mut self) -> &mut Self {
         self.check.allow_any_evidence = true;
         self
+    }
+
+    /// Leaves out the ids before `next_id`: the next memory gets that one. Ids that are left out are never given,
+    /// as if their memories had been deleted; committed without a memory, they are left out all the same.
+    ///
+    /// # Errors
+    /// If it would go back, to an id that may have been given already. Then nothing is changed.
+    pub fn skip_ids_to(&mut self, next_id: u64) -> Result<&mut Self, AppendError> {
+        self.usable()?;
+        if next_id < self.next_id {
+            return Err(AppendError::IdsGoBack {
+                id: next_id,
+                next: self.next_id,
+            });
+        }
+        self.next_id = next_id;
+        Ok(self)
+    }
+
+    /// Names kinds, in this order, those among them that the store has not: memories may have them or not.
+    ///
+    /// # Errors
+    /// If one has no name, or they are too many. Those before it are named then.
+    pub fn name_kinds(&mut self, kinds: &[Kind]) -> Result<&mut Self, AppendError> {
+        self.usable()?;
+        let index = self.rows;
+        for kind in kinds {
+            let named = self.check.kinds.intern(kind);
+            named.map_err(|problem| AppendError::Refused { index, problem })?;
+        }
+        Ok(self)
     }
 
     /// How many memories were pushed.
@@ -295,13 +330,14 @@ impl<'s> BulkAppend<'s> {
     pub fn push(&mut self, memory: &NewMemory<'_>) -> Result<u64, AppendError> {
         self.usable()?;
         let index = self.rows;
-        let id = self.check.next_id(index)?;
+        let id = self.check.room(self.next_id, index)?;
         let refused = |problem| AppendError::Refused { index, problem };
-        let kind = self.check.memory(memory, id).map_err(refused)?;
+        self.check.memory(memory, id).map_err(refused)?;
         let slot = match memory.key {
             Some(key) => Some(self.free_slot(key)?),
             None => None,
         };
+        let kind = self.check.kinds.intern(&memory.kind).map_err(refused)?;
         if let Err(error) = self.stage(memory, id, kind) {
             return Err(self.fail(error).into());
         }
@@ -310,10 +346,11 @@ impl<'s> BulkAppend<'s> {
             self.keys.insert(slot, row as u32);
         }
         self.rows += 1;
+        self.next_id = id + 1;
         Ok(id)
     }
 
-    /// Makes all that was pushed part of the store, durably, and gives its ids.
+    /// Makes all that was pushed part of the store, durably, and gives its ids (those that were skipped among them).
     ///
     /// # Errors
     /// If the bytes do not reach the disk: none of the memories is in the store then. Only if it was the manifest's
@@ -321,9 +358,10 @@ impl<'s> BulkAppend<'s> {
     /// they are in the store shows when it is opened again: all of them are, or none.
     pub fn commit(mut self) -> Result<Range<u64>, AppendError> {
         self.usable()?;
-        let first = self.check.state.next_id;
-        let ids = first..first + self.rows as u64;
-        if !self.is_empty()
+        let state = &self.check.state;
+        let ids = state.next_id..self.next_id;
+        let kinds = self.check.kinds.table().len() - state.kinds.table().len();
+        if !(self.is_empty() && ids.is_empty() && kinds == 0)
             && let Err(error) = self.publish()
         {
             return Err(self.fail(error).into());
@@ -364,7 +402,10 @@ impl<'s> BulkAppend<'s> {
         });
         match found {
             Ok(Found::Free(slot)) => Ok(slot),
-            Ok(Found::Row(row)) => Err(taken(self.check.next_id(row as usize - committed)?)),
+            Ok(Found::Row(row)) => match self.writer.id(row as usize) {
+                Ok(id) => Err(taken(id)),
+                Err(error) => Err(self.fail(error).into()),
+            },
             Err(error) => Err(self.fail(error).into()),
         }
     }
@@ -413,13 +454,14 @@ impl<'s> BulkAppend<'s> {
     }
 
     fn publish(&mut self) -> Result<(), WriteError> {
+        self.writing.check_lock()?;
         self.stage_inv_norms()?;
         let store = self.store;
         let mut manifest = Manifest::clone(&self.check.state.committed.manifest);
         self.writer.finish(&mut manifest)?;
         manifest.sequence = manifest.next_sequence(&store.dir)?;
         manifest.rows += self.rows as u64;
-        manifest.next_id += self.rows as u64;
+        manifest.next_id = self.next_id;
         manifest.kinds = self.check.kinds.names();
         // Before the manifest: an append that cannot be read back is not committed.
         let columns = Columns::load(&*store.files, &store.dir, &manifest, store.hold)?;

@@ -188,7 +188,8 @@ pub enum WriteError {
         /// The store.
         path: PathBuf,
     },
-    /// An earlier write of this handle failed. What was committed can be read.
+    /// An earlier sync of this handle failed, or another step that leaves unknown what is on the disk. Its
+    /// snapshots can be read.
     #[error("an earlier write to {} failed; close this handle and open the store again", .path.display())]
     Poisoned {
         /// The store.
@@ -216,8 +217,8 @@ pub enum WriteError {
         path: PathBuf,
     },
     /// The lock file is not the one this handle locked: somebody removed it, and another writer may be
-    /// at work.
-    #[error("{} was removed or replaced; it must stay. Nothing was committed", .path.display())]
+    /// at work. This handle writes no more.
+    #[error("{} was removed or replaced; it must stay. What was being written may be lost", .path.display())]
     LockLost {
         /// The lock file.
         path: PathBuf,
@@ -239,14 +240,16 @@ pub enum WriteError {
 
 impl WriteError {
     /// Whether it leaves unknown what is on the disk: a failed sync may have lost what later ones will not
-    /// write again, and a failed rename may have happened.
+    /// write again, a failed rename may have happened, and without the lock the files may be another's,
+    /// who must not find them cut.
     pub(super) fn poisons(&self) -> bool {
         matches!(
             self,
-            WriteError::Io {
-                doing: SYNCING | REPLACING,
-                ..
-            }
+            WriteError::LockLost { .. }
+                | WriteError::Io {
+                    doing: SYNCING | REPLACING,
+                    ..
+                }
         )
     }
 
@@ -284,6 +287,14 @@ pub enum AppendError {
     /// The store has as many rows as it can.
     #[error("the store is full at {MAX_ROWS} memories or has given its last id")]
     Full,
+    /// Ids that are to be left out were given already, or may have been.
+    #[error("the next id is {next}; it cannot go back to {id}, no id is given twice")]
+    IdsGoBack {
+        /// The id asked for.
+        id: u64,
+        /// The id that the next memory gets.
+        next: u64,
+    },
     /// Bytes did not reach the disk.
     #[error(transparent)]
     Write(#[from] WriteError),

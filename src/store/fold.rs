@@ -7,7 +7,7 @@ use super::error::WriteError;
 use super::format::Column;
 use super::journal::file_name;
 use super::live::Kept;
-use super::manifest::Manifest;
+use super::manifest::{Manifest, sync_directory};
 use super::recover::touched_entry;
 use super::rows::RowWriter;
 use super::state::State;
@@ -32,18 +32,16 @@ impl Store {
     /// If that is not certain; the handle then writes no more.
     pub fn sync(&self) -> Result<(), WriteError> {
         let writing = self.writing()?;
-        let last = {
+        let (is_new, unfolded, last) = {
             let journal = writing.journal();
-            match (&journal.log, journal.unfolded_bytes) {
-                (None, 0) => return Ok(()),
-                (None, _) => None,
-                (Some(_), _) => Some(journal.last_sequence),
-            }
+            let is_new = journal.log.is_none();
+            (is_new, journal.unfolded_bytes > 0, journal.last_sequence)
         };
-        match last {
-            Some(last) => self.sync_to(writing, last),
+        match is_new {
+            false => self.sync_to(writing, last),
             // Only who wrote them knows whether another handle's records are durable.
-            None => self.take_over(writing, &writing.turn(&self.dir)?),
+            true if unfolded => self.take_over(writing, &writing.turn(&self.dir)?),
+            true => self.sync_names(writing),
         }
     }
 
@@ -103,20 +101,33 @@ impl Store {
             self.change_state(|state| {
                 *state = state.compacted(&kept, manifest.clone(), columns);
             });
-            journal.unfolded_bytes -= point.unfolded_bytes;
+            journal.folded(point.unfolded_bytes);
         }
         self.remove_old(writing, &old, &manifest);
         Ok(())
     }
 
+    /// Makes the names of the store's files and its own durable, for a handle that wrote nothing yet: whoever
+    /// wrote the manifest may have been stopped, or failed, before that was done.
+    fn sync_names(&self, writing: &Writing) -> Result<(), WriteError> {
+        for dir in [self.dir.clone(), self.dir.join("..")] {
+            let synced = sync_directory(&*self.files, &dir);
+            synced.map_err(|error| writing.note(error.into()))?;
+        }
+        Ok(())
+    }
+
     /// [`checkpoint`](Store::checkpoint), by whom the turn is.
     pub(super) fn fold(&self, writing: &Writing, turn: &Turn<'_>) -> Result<(), WriteError> {
-        let unfolded = {
+        let (unfolded, is_new) = {
             let journal = writing.journal();
-            journal.last_sequence != self.state().committed.manifest.journal_folded
+            let folded = self.state().committed.manifest.journal_folded;
+            (journal.last_sequence != folded, journal.log.is_none())
         };
-        if !unfolded {
-            return Ok(());
+        match unfolded {
+            false if is_new => return self.sync_names(writing),
+            false => return Ok(()),
+            true => {}
         }
         self.take_over(writing, turn)?;
         let point = self.switch(writing)?;
@@ -146,7 +157,7 @@ impl Store {
         {
             let mut journal = writing.journal();
             self.change_state(|state| state.adopt(extended));
-            journal.unfolded_bytes -= point.unfolded_bytes;
+            journal.folded(point.unfolded_bytes);
         }
         self.remove_old(writing, &old, &manifest);
         Ok(())

@@ -1,22 +1,40 @@
 //! The memory-mapped column store.
 //!
+//! A [`Store`] is a handle that threads share. What readers see is a [`Snapshot`]: the column files, mapped,
+//! and over them what was appended, touched and deleted since. Small appends, touches and deletes are
+//! records in a journal; a checkpoint folds them into the columns, and long appends go there at once.
+//!
 //! **What it promises**
 //!
-//! - An append is in the store whole and durably when it returns, or not at all. A crash at any moment
-//!   leaves the state before it or after it; the next open needs no repair.
+//! - An append, touch or delete is in the store whole when it returns, or not at all. By default an append
+//!   or delete is on the disk then, and a touch in its file: it survives the end of the process, and a crash of
+//!   the system after the next sync. [`Durability`] asks for more or less.
+//! - After a crash at any moment, opening gives what was done up to some moment, with everything in it that was
+//!   acknowledged as durable; no repair is needed. What a crash left half written is dropped and reported
+//!   ([`Store::recovery`]).
 //! - Every memory is checked before it is stored: what comes out of the columns can be scored.
-//! - Last access survives closing. A touch is in memory until [`Store::sync`], [`Store::close`] or drop.
-//! - One writer at a time; a second one is told so at once. Readers take no lock and never wait. A
-//!   read-only handle changes no byte.
-//! - Bytes that were published are never overwritten, and files never shortened below them. Data are
-//!   synced before the manifest that names them.
-//! - Anything that is no store, or a cut, damaged or newer one, is its own error with file and offset,
-//!   and is left as it is. Damage is never a panic. Opening checks the manifest, all lengths and the
+//! - Last access survives closing, for each [`Agent`] its own. A touch is a maximum: it can be repeated and
+//!   reordered.
+//! - A deleted memory is no candidate, its id is never given again, and its key is free. Evidence keeps its
+//!   order and names it still: it is missing, and not passed over.
+//! - One writer at a time; a second one is told so at once. Within it, appends, checkpoints and compactions take
+//!   turns; touches and deletes wait for none of them.
+//! - Readers take no lock, wait for no writer, and see one whole state: a snapshot does not change. A read-only
+//!   handle changes no byte, nor does opening for writing: only the first write does.
+//! - Bytes that were published are never overwritten, and files never shortened below them. Data are synced
+//!   before the manifest that names them, and a journal that another handle wrote is never written on: what is
+//!   valid in it is written anew.
+//! - A write that fails (a full disk) changes nothing, and the handle goes on. After a sync that failed nobody
+//!   knows what is on the disk: the handle writes no more, reads go on, and the store can be opened again.
+//! - Anything that is no store, or a cut, damaged or newer one, is its own error with file and offset, and is
+//!   left as it is. Damage is never a panic. Opening checks the manifest, the journal, all lengths and the
 //!   checksums of what is read into memory; the mapped columns are checked by [`verify()`] and by
-//!   [`OpenOptions::verify`]. A flipped bit in a mapped column that still makes a number is found by
-//!   those and not by a ranking.
+//!   [`OpenOptions::verify`]. A flipped bit in a mapped column that still makes a number is found by those and
+//!   not by a ranking.
 //! - Of a damaged store, [`repair`] salvages what is whole into a new one and lists the rest.
-//! - Opening costs a few system calls per column and 8 bytes of reading per row, not the columns.
+//! - Opening costs a few system calls per column, and reading what was touched (16 bytes for each memory and
+//!   agent), what was deleted (4 bytes each) and the journal, which
+//!   [`OpenOptions::checkpoint_bytes`] limits: not the columns.
 //! - Every byte goes through [`files`], which a caller can supply. A store can live in memory as well.
 //!
 //! Tested on Linux with little-endian x86-64; other systems are untested, big-endian ones refused. The
@@ -39,10 +57,11 @@
 //!   an append is a new file or batch, a changed last access a new file, and commit, locking, checksums
 //!   of what was mapped and recovery remain to be written around them.
 //!
-//! What is lost here: queries, transactions over several appends, other languages' libraries, and years
-//! of other people's use. What is gained: files that are plain arrays (numpy maps them), and a scan
-//! at the speed of memory. A user who needs the former keeps memories in a database and gives the kernel
-//! borrowed columns; it needs no store.
+//! What is lost here: queries, transactions over several operations, other languages' libraries, and years of
+//! other people's use: the journal, its recovery and the compaction are a small part of what those have, and
+//! newer. What is gained: files that are plain arrays (numpy maps them, see [`format`](mod@format)), a scan at
+//! the speed of memory, and touches that cost a record in a journal and not a rewritten page. A user who needs
+//! the former keeps memories in a database and gives the kernel borrowed columns; it needs no store.
 
 mod access;
 mod append;
@@ -110,6 +129,10 @@ use column::Hold;
 use files::Files;
 #[cfg(feature = "import")]
 pub(crate) use files::open_regular;
+#[cfg(feature = "import")]
+pub(crate) use format::MAX_DIM;
+#[cfg(feature = "import")]
+pub(crate) use header::parse_sum;
 use state::State;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};

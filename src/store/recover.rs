@@ -66,6 +66,7 @@ pub(super) fn load(
     let journal = replay(files, dir, manifest, &segments, |record| {
         apply(&mut state, record, &zeros)
     })?;
+    state.recovered();
     Ok(Loaded { state, journal })
 }
 
@@ -99,7 +100,7 @@ pub(super) fn segments(
             Err(e) => return Err(column::unreadable(&path, &e)),
         }
     }
-    // A segment gets the number after the greatest there is. If one continues one that is not there, that was lost.
+    // A leftover continues nothing. If a segment continues one that is not there, that one was lost.
     let names = files.list(dir).map_err(|e| column::unreadable(dir, &e))?;
     for number in names.iter().filter_map(|name| number_in(name.to_str()?)) {
         if number > last && read(files, dir, number).is_ok_and(|bytes| continues(number, &bytes)) {

@@ -96,6 +96,13 @@ impl RowWriter {
         self.writers[Column::KeyBytes as usize].read_back(start, (end_at - start) as usize)
     }
 
+    /// The id of the row that is number `row` of the column files.
+    pub(super) fn id(&mut self, row: usize) -> Result<u64, WriteError> {
+        let bytes = self.writers[Column::Id as usize].read_back(row as u64 * 8, 8)?;
+        let id = bytes.try_into().expect("8 bytes were read");
+        Ok(u64::from_le_bytes(id))
+    }
+
     /// Makes all of it durable, and gives `manifest` the columns' entries.
     pub(super) fn finish(&mut self, manifest: &mut Manifest) -> Result<(), WriteError> {
         for (writer, entry) in self.writers.iter_mut().zip(&mut manifest.columns) {

@@ -1,6 +1,8 @@
 //! A store as it was at one moment, for readers.
 
 use super::access::Agent;
+#[cfg(feature = "import")]
+use super::damage::Damage;
 use super::error::ReadError;
 use super::evidence;
 use super::format::{Column, NO_EXPIRY};
@@ -34,6 +36,14 @@ impl Snapshot {
 
     pub(super) fn manifest(&self) -> &Manifest {
         &self.state.committed.manifest
+    }
+
+    /// Whether the files' bytes are still what was written to them. (What is in memory was checked when it was
+    /// read.)
+    #[cfg(feature = "import")]
+    pub(crate) fn check(&self) -> Result<(), Damage> {
+        let committed = &self.state.committed;
+        committed.columns.check(&committed.manifest)
     }
 
     /// The number of rows, those of deleted memories among them. Row numbers are below it.
@@ -200,6 +210,28 @@ impl Snapshot {
     /// If there is no such row.
     pub fn last_access(&self, agent: Agent, row: usize) -> i64 {
         self.state.last_access(agent, row)
+    }
+
+    /// The last access that the memory in a row was stored with, whatever any agent retrieved since.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn last_access_at_append(&self, row: usize) -> i64 {
+        self.state.last_access_at_append(row)
+    }
+
+    /// What an agent retrieved since it was stored: the rows of memories that are there, ascending, and when each
+    /// was last retrieved, in microseconds since the Unix epoch. Of all others
+    /// [`last_access`](Snapshot::last_access) is what they were stored with.
+    pub fn touched(&self, agent: Agent) -> impl Iterator<Item = (usize, i64)> {
+        let touched = self.state.differences_of(agent);
+        touched.filter(|&(row, _)| self.is_live(row))
+    }
+
+    /// The agents that [touched](Snapshot::touched) a memory that is there, ascending.
+    pub fn agents(&self) -> impl Iterator<Item = Agent> {
+        let agents = self.state.access.keys().copied();
+        agents.filter(|&agent| self.touched(agent).next().is_some())
     }
 
     /// When the memory in a row stops being valid, in microseconds since the Unix epoch; `None`: never.

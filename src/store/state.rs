@@ -29,8 +29,8 @@ pub(super) struct Committed {
 
 /// The keys in the columns, read when one is first asked for.
 struct CommittedKeys {
-    /// When the columns were loaded. Every state that has them comes after that, so the key of a row that
-    /// was deleted by then is nobody's.
+    /// At some moment after the last of the rows was added: then no two live rows have one key. Every state that
+    /// is asked for a key comes after that, so the key of a row that was deleted by then is nobody's.
     live: Live,
     index: OnceLock<KeyIndex>,
 }
@@ -46,6 +46,13 @@ impl Committed {
                 index: OnceLock::new(),
             }),
         }
+    }
+
+    /// Takes note of what is live after all that the journal holds: some of it may be older than some of the
+    /// rows, as a delete that came before a bulk append.
+    fn recovered(&mut self, live: &Live) {
+        let (live, index) = (live.clone(), OnceLock::new());
+        self.keys = Arc::new(CommittedKeys { live, index });
     }
 
     fn key_index(&self) -> Result<&KeyIndex, Damage> {
@@ -110,6 +117,11 @@ impl State {
         }
     }
 
+    /// The journal was replayed. Before that no key may be asked for.
+    pub(super) fn recovered(&mut self) {
+        self.committed.recovered(&self.live);
+    }
+
     /// Rows, deleted ones among them.
     pub(super) fn rows(&self) -> usize {
         self.committed.columns.rows + self.tail.rows()
@@ -159,10 +171,24 @@ impl State {
         own.unwrap_or_else(|| base(&self.committed.columns, &self.tail)(row))
     }
 
+    /// The last access of a row that was given at append.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub(super) fn last_access_at_append(&self, row: usize) -> i64 {
+        self.value(row, Column::LastAccess, |chunk| &chunk.last_access)
+    }
+
+    /// An agent's last accesses that are not the ones given at append, ascending by row.
+    pub(super) fn differences_of(&self, agent: Agent) -> impl Iterator<Item = (usize, i64)> + '_ {
+        let access = self.access.get(&agent).into_iter();
+        access.flat_map(|access| access.differences(base(&self.committed.columns, &self.tail)))
+    }
+
     /// Every last access that is not the one given at append, ascending by agent and row.
     pub(super) fn differences(&self) -> impl Iterator<Item = (Agent, usize, i64)> + '_ {
-        self.access.iter().flat_map(|(&agent, access)| {
-            let differences = access.differences(base(&self.committed.columns, &self.tail));
+        self.access.keys().flat_map(|&agent| {
+            let differences = self.differences_of(agent);
             differences.map(move |(row, time)| (agent, row, time))
         })
     }
@@ -232,7 +258,13 @@ impl State {
             return Some(self.committed.columns.rows + row);
         }
         let ids: &[u64] = self.committed.columns.view(Column::Id);
-        ids.binary_search(&id).ok()
+        // Where it is unless ids before it are missing, and else the last row it can be in: a search
+        // reads memory all over the column.
+        let last = usize::try_from(id.checked_sub(*ids.first()?)?).ok()?;
+        match ids.get(last) {
+            Some(&found) if found == id => Some(last),
+            _ => ids[..ids.len().min(last)].binary_search(&id).ok(),
+        }
     }
 
     /// The row of the live memory with this key.

@@ -11,10 +11,11 @@ use super::files::{self, Files};
 use super::format::Column;
 use super::journal::{Takeover, file_name, number_in};
 use super::log::{Log, salt};
-use super::manifest::{Manifest, create_anew, sync_directory};
+use super::manifest::{Manifest, create_anew};
 use super::recover::replay;
 use super::turns::Turn;
 use super::writing::Writing;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -29,15 +30,12 @@ impl Store {
         if writing.journal().log.is_some() {
             return Ok(());
         }
-        writing.lock.check()?;
+        writing.check_lock()?;
         let mut manifest = Manifest::clone(&self.state().committed.manifest);
         manifest.sequence = manifest.next_sequence(&self.dir)?;
         let made = self.write_segment(writing, &mut manifest);
         let log = made.map_err(|error| writing.note(error.into()))?;
-        let published = self.publish(writing, &manifest).and_then(|()| {
-            // The store's own name: who created it may have been stopped before that was synced.
-            sync_directory(&*self.files, &self.dir.join(".."))
-        });
+        let published = (self.publish(writing, &manifest)).and_then(|()| self.sync_own_name());
         if let Err(error) = published {
             let error = writing.note(error.into());
             if !writing.is_poisoned() {
@@ -58,11 +56,11 @@ impl Store {
     /// A segment that holds all unfolded records, durable under its name, which `manifest` takes up.
     fn write_segment(&self, writing: &Writing, manifest: &mut Manifest) -> Result<Log, WriteError> {
         let (files, dir) = (&*self.files, &*self.dir);
-        let number = next_number(files, dir, manifest)?;
+        let old = writing.journal().old.clone();
+        let number = next_number(files, dir, manifest, &old)?;
         let path = dir.join(file_name(number));
         let temporary = dir.join(format!("{}.tmp", file_name(number)));
         let file = create_anew(files, &temporary)?;
-        let old = writing.journal().old.clone();
         let mut piece = Vec::new();
         let salt = salt();
         let mut takeover = Takeover::start(number, manifest.journal_folded + 1, salt, &mut piece);
@@ -97,21 +95,43 @@ impl Store {
         Ok(Log::new(file.into(), path, number, salt, end))
     }
 
+    /// Makes the store's own name durable: who created it may have been stopped before that was.
+    fn sync_own_name(&self) -> Result<(), WriteError> {
+        let parent = self.dir.join("..");
+        match self.files.sync_dir(&parent) {
+            // One that may not be read cannot be synced by this user, and can hold a store to write to.
+            Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => Ok(()),
+            synced => synced.map_err(WriteError::io(SYNCING, &parent)),
+        }
+    }
+
     /// Makes a manifest the store's. All it names is durable.
     pub(super) fn publish(&self, writing: &Writing, manifest: &Manifest) -> Result<(), WriteError> {
-        writing.lock.check()?;
+        writing.check_lock()?;
         manifest.publish(&*self.files, &self.dir)
     }
 }
 
-/// One more than any segment has that is there.
-fn next_number(files: &dyn Files, dir: &Path, manifest: &Manifest) -> Result<u64, WriteError> {
-    let names = files.list(dir).map_err(WriteError::io("listing", dir))?;
-    let names = names.iter().filter_map(|name| name.to_str());
-    let numbers = names.filter_map(|name| number_in(name.strip_suffix(".tmp").unwrap_or(name)));
-    let last = numbers.max().unwrap_or(0).max(manifest.journal_segment);
-    let path = || dir.to_owned();
-    (last.checked_add(1)).ok_or_else(|| WriteError::Exhausted { path: path() })
+/// A number above those of the journal, with none after it that a leftover could be read as its successor by.
+fn next_number(
+    files: &dyn Files,
+    dir: &Path,
+    manifest: &Manifest,
+    old: &[u64],
+) -> Result<u64, WriteError> {
+    let is_free = |number: u64| match files.what(&dir.join(file_name(number))) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(true),
+        Ok(_) => Ok(false),
+        Err(e) => Err(WriteError::io("examining", dir)(e)),
+    };
+    let last = (old.iter().copied()).fold(manifest.journal_segment, u64::max);
+    for number in last.saturating_add(1)..u64::MAX {
+        if is_free(number)? && is_free(number + 1)? {
+            return Ok(number);
+        }
+    }
+    let path = dir.to_owned();
+    Err(WriteError::Exhausted { path })
 }
 
 /// Removes what a writer that was stopped left behind: files half written or no longer named, and bytes past

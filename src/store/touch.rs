@@ -112,6 +112,10 @@ impl Store {
         rows.sort_unstable();
         rows.dedup();
         if rows.is_empty() {
+            // Another thread may have written, and not yet synced, what leaves nothing to do.
+            let last = journal.last_sequence;
+            drop(journal);
+            self.keep_promise(writing, last, promise)?;
             return Ok(Ok(0));
         }
         let ids: Vec<u64> = rows.iter().map(|&(_, id)| id).collect();

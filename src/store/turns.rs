@@ -1,5 +1,6 @@
 //! One at a time: appends, bulk appends, checkpoints and compactions exclude each other.
 
+use std::marker::PhantomData;
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::thread::{self, ThreadId};
 
@@ -10,8 +11,8 @@ pub(super) struct Turns {
     free: Condvar,
 }
 
-/// The turn, until it is dropped.
-pub(super) struct Turn<'a>(&'a Turns);
+/// The turn, until it is dropped. It belongs to a thread, so it cannot be sent to another.
+pub(super) struct Turn<'a>(&'a Turns, PhantomData<MutexGuard<'a, ()>>);
 
 /// This thread has the turn, and would wait for itself.
 pub(super) struct Own;
@@ -28,7 +29,7 @@ impl Turns {
             holder = self.free.wait(holder).unwrap_or_else(|e| e.into_inner());
         }
         *holder = Some(own);
-        Ok(Turn(self))
+        Ok(Turn(self, PhantomData))
     }
 
     /// Takes the turn if nobody has it.
@@ -38,7 +39,7 @@ impl Turns {
             Some(_) => None,
             None => {
                 *holder = Some(thread::current().id());
-                Some(Turn(self))
+                Some(Turn(self, PhantomData))
             }
         }
     }

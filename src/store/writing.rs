@@ -33,8 +33,23 @@ pub(super) struct Journal {
     pub(super) last_sequence: u64,
     /// Of records that the columns do not hold.
     pub(super) unfolded_bytes: u64,
+    /// How many they were when they could not be folded by themselves. Each attempt starts a segment.
+    put_off_bytes: u64,
     /// Segments that are needed until the next manifest.
     pub(super) old: Vec<u64>,
+}
+
+impl Journal {
+    /// Of records that came since they were tried to be folded.
+    fn unfolded_since(&self) -> u64 {
+        self.unfolded_bytes - self.put_off_bytes
+    }
+
+    /// Takes note that so many of the bytes were folded.
+    pub(super) fn folded(&mut self, bytes: u64) {
+        self.unfolded_bytes -= bytes;
+        self.put_off_bytes = 0;
+    }
 }
 
 impl Writing {
@@ -47,6 +62,7 @@ impl Writing {
                 log: None,
                 last_sequence: found.last_sequence,
                 unfolded_bytes: found.unfolded_bytes,
+                put_off_bytes: 0,
                 old: found.segments.clone(),
             }),
             poisoned: AtomicBool::new(false),
@@ -71,6 +87,11 @@ impl Writing {
 
     pub(super) fn is_poisoned(&self) -> bool {
         self.poisoned.load(Ordering::Acquire)
+    }
+
+    /// Nobody else can have the lock.
+    pub(super) fn check_lock(&self) -> Result<(), WriteError> {
+        (self.lock.check()).map_err(|error| self.note(error.into()))
     }
 
     /// Takes note of a failed step.
@@ -135,10 +156,14 @@ impl Store {
             Promise::Written => {}
             Promise::OnDisk => self.sync_to(writing, sequence)?,
         }
-        let too_long = writing.journal().unfolded_bytes >= self.checkpoint_bytes;
-        if too_long && let Some(turn) = writing.try_turn() {
-            // What goes wrong there is no fault of this operation's, and is tried again.
-            let _ = self.fold(writing, &turn);
+        let unfolded = writing.journal().unfolded_since();
+        if unfolded >= self.checkpoint_bytes
+            && let Some(turn) = writing.try_turn()
+            && self.fold(writing, &turn).is_err()
+        {
+            // It is no fault of this operation's, and is tried again when as much has come again.
+            let mut journal = writing.journal();
+            journal.put_off_bytes = journal.unfolded_bytes;
         }
         Ok(())
     }
@@ -173,7 +198,7 @@ impl Store {
         let synced = file.sync().map_err(WriteError::io(SYNCING, &path));
         synced.map_err(|error| writing.note(error.into()))?;
         // Who replaced the lock's file may have taken over before these records were there.
-        writing.lock.check()?;
+        writing.check_lock()?;
         if let Some(log) = &mut writing.journal().log
             && log.number == number
         {

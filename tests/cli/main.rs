@@ -13,6 +13,7 @@ mod delete;
 mod demo;
 mod documents;
 mod equality;
+mod export;
 mod flags;
 mod hostile;
 mod imports;

@@ -22,6 +22,8 @@ fn every_command_has_the_four_exit_codes() {
     run(["compact", &store]).ok();
     run(["repair", &store, &stage.at("repaired")]).ok();
     run(["import", "npy", &source, &new]).ok();
+    run(["export", &store, &stage.at("plain")]).ok();
+    run(["import", "memorank", &stage.at("plain"), &stage.at("new1")]).ok();
     run(["demo", "--memories", "10", "--dim", "3"]).ok();
     run(["--help"]).ok();
     run(["--version"]).ok();
@@ -39,6 +41,10 @@ fn every_command_has_the_four_exit_codes() {
         &["repair", &store, &source],
         &["repair", &store, &store],
         &["import", "npy", &none, &stage.at("new2")],
+        &["export", &none, &stage.at("new2")],
+        &["export", &store, &new],
+        &["import", "memorank", &none, &stage.at("new2")],
+        &["import", "memorank", &stage.at("plain"), &new],
         &["import", "reverie", &none, &stage.at("new2")],
         &["import", "genagents", &none, &stage.at("new2")],
         &["show", &store, "g9"],
@@ -59,6 +65,9 @@ fn every_command_has_the_four_exit_codes() {
         &["import"],
         &["import", "npy"],
         &["import", "other", &source, &new],
+        &["import", "memorank", &store],
+        &["export"],
+        &["export", &store],
         &["bench"],
         &["delete"],
         &["delete", &store],
@@ -90,6 +99,7 @@ fn every_command_has_the_four_exit_codes() {
         &["checkpoint", &broken],
         &["compact", &broken],
         &["repair", &broken, &stage.at("new2")],
+        &["export", &broken, &stage.at("new2")],
     ] {
         assert!(run(args).fails(3).contains("manifest"), "{args:?}");
     }

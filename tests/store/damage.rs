@@ -7,19 +7,19 @@ use memorank::store::{
     OpenError, OpenOptions, Problem, ReadError, Reference, Store, verify, verify_on,
 };
 use std::fs;
+use std::sync::Arc;
 
 #[test]
 fn verify_finds_a_flip_of_any_bit_and_a_checked_open_refuses_it() {
-    let (_dir, path) = worn(40, 5, Dtype::F16);
-    let files = Store::open_read_only(&path).unwrap().info().files;
+    let files = worn_in_memory(40, 5, Dtype::F16);
     let mut random = Random(7);
-    for file in &files {
+    for column in open_read_only(&files).unwrap().info().files {
         for _ in 0..40 {
-            let bit = random.below(file.bytes as usize * 8);
-            flip(&file.path, bit);
-            let report = verify(&path).unwrap();
+            let bit = random.below(column.bytes as usize * 8);
+            flip_in(&files, &column.path, bit);
+            let report = verify_on(&files, STORE).unwrap();
             let first = &report.damages[0];
-            assert_eq!((&first.path, first.offset), (&file.path, 0));
+            assert_eq!((&first.path, first.offset), (&column.path, 0));
             assert!(matches!(first.problem, Problem::Checksum { .. }), "{first}");
             for in_memory in [false, true] {
                 let options = OpenOptions {
@@ -27,16 +27,16 @@ fn verify_finds_a_flip_of_any_bit_and_a_checked_open_refuses_it() {
                     in_memory,
                     ..OpenOptions::default()
                 };
-                let opened = Store::open_with(&path, &options);
+                let opened = Store::open_on(Arc::new(files.clone()), STORE, &options);
                 assert!(
                     matches!(opened, Err(OpenError::Damaged { .. })),
                     "{opened:?}"
                 );
             }
-            flip(&file.path, bit);
+            flip_in(&files, &column.path, bit);
         }
     }
-    assert_eq!(verify(&path).unwrap().damages, []);
+    assert_eq!(verify_on(&files, STORE).unwrap().damages, []);
 }
 
 #[test]

@@ -172,6 +172,20 @@ pub fn assert_row(snapshot: &Snapshot, row: usize, id: u64, expected: &Owned) {
     assert_eq!(snapshot.embedding(row), stored);
 }
 
+/// An agent beside the store's own.
+pub const OTHER: Agent = Agent(7);
+
+/// All that a store's memories are, in order, wherever their rows and bytes lie.
+pub fn contents(snapshot: &Snapshot) -> String {
+    let mut text = format!("next id {}\n", snapshot.next_id());
+    for row in (0..snapshot.rows()).filter(|&row| snapshot.is_live(row)) {
+        let memory = snapshot.memory(row).unwrap();
+        let (vector, other) = (snapshot.embedding(row), snapshot.last_access(OTHER, row));
+        text += &format!("{memory:?} {vector:?} {other}\n");
+    }
+    text
+}
+
 /// All files of a directory.
 pub fn bytes_of(path: &Path) -> BTreeMap<String, Vec<u8>> {
     let entries = fs::read_dir(path).unwrap().map(|e| e.unwrap());

@@ -1,13 +1,14 @@
 //! Operations in any order against a list of memories.
 
 use crate::example::*;
+use crate::in_memory::*;
 use memorank::kernel::Dtype;
-use memorank::store::{Agent, OpenOptions, ReadError, Snapshot, Store, verify};
+use memorank::store::files::{Disk, Files, InMemory};
+use memorank::store::{Agent, OpenOptions, ReadError, Snapshot, Store, verify_on};
 use proptest::prelude::*;
 use std::collections::HashSet;
-
-/// An agent beside the store's own.
-const OTHER: Agent = Agent(7);
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -131,88 +132,161 @@ impl Model {
     }
 }
 
+/// Where a store is.
+enum Place {
+    Memory(InMemory),
+    Disk(tempfile::TempDir, PathBuf),
+}
+
+impl Place {
+    fn files(&self) -> Arc<dyn Files> {
+        match self {
+            Place::Memory(files) => Arc::new(files.clone()),
+            Place::Disk(..) => Arc::new(Disk),
+        }
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Place::Memory(_) => Path::new(STORE),
+            Place::Disk(_, path) => path,
+        }
+    }
+
+    /// What a process that was killed now would leave, from now on.
+    fn kill(&mut self) {
+        match self {
+            Place::Memory(files) => *files = killed(files),
+            Place::Disk(dir, path) => {
+                let new = tempfile::tempdir().unwrap();
+                let other = new.path().join("store");
+                copy(path, &other);
+                (*dir, *path) = (new, other);
+            }
+        }
+    }
+
+    fn open(&self, options: &OpenOptions) -> Store {
+        Store::open_on(self.files(), self.path(), options).unwrap()
+    }
+}
+
+fn run(mut place: Place, mut store: Store, ops: Vec<Op>) {
+    let dim = store.snapshot().dim().get();
+    let mut model = Model::default();
+    let mut snapshots = Vec::new();
+    for op in ops {
+        match op {
+            Op::Append(rows) => {
+                let new = model.new_memories(rows, dim);
+                append(&store, &new);
+                model.extend(new);
+            }
+            Op::Bulk { rows, commit } => {
+                let new = model.new_memories(rows, dim);
+                let mut bulk = store.bulk().unwrap();
+                for memory in &new {
+                    bulk.push(&memory.borrowed()).unwrap();
+                }
+                if commit {
+                    bulk.commit().unwrap();
+                    model.extend(new);
+                }
+            }
+            Op::Refused => {
+                let (good, bad) = (plain(&vec![1.0; dim]), plain(&vec![f32::NAN; dim]));
+                let refused = store.append(&[good.borrowed(), bad.borrowed()]);
+                assert!(refused.is_err());
+            }
+            Op::Touch { other, ids, now } => {
+                let agent = if other { OTHER } else { Agent::OWN };
+                let touched = store.touch(agent, &ids, now);
+                let rows = model.live(&ids);
+                assert_eq!(touched.is_ok(), rows.is_some());
+                for row in rows.into_iter().flatten() {
+                    let time = match other {
+                        true => &mut row.others,
+                        false => &mut row.memory.last_access,
+                    };
+                    *time = now.max(*time);
+                }
+            }
+            Op::Delete(ids) => {
+                let deleted = store.delete(&ids).ok();
+                let rows = model.live(&ids);
+                let rows = rows.map(|rows| rows.map(|row| row.live = false).count());
+                assert_eq!(deleted, rows);
+            }
+            Op::Sync => store.sync().unwrap(),
+            Op::Checkpoint => store.checkpoint().unwrap(),
+            Op::Compact => {
+                store.compact().unwrap();
+                model.rows.retain(|row| row.live);
+            }
+            Op::Snapshot => snapshots.push((store.snapshot(), model.clone())),
+            Op::Reopen {
+                killed,
+                in_memory,
+                checkpoint_bytes,
+            } => {
+                if killed {
+                    place.kill();
+                }
+                // If it was killed, it closes what it left behind.
+                drop(store);
+                store = place.open(&OpenOptions {
+                    in_memory,
+                    checkpoint_bytes,
+                    verify: true,
+                    ..OpenOptions::default()
+                });
+            }
+        }
+        model.assert_is(&store.snapshot());
+    }
+    drop(store);
+    let store = place.open(&OpenOptions {
+        read_only: true,
+        ..OpenOptions::default()
+    });
+    model.assert_is(&store.snapshot());
+    let report = verify_on(&*place.files(), place.path()).unwrap();
+    assert_eq!((report.damages, report.uncommitted_bytes), (vec![], 0));
+    assert_eq!((report.records, report.dropped), (0, vec![]));
+    for (snapshot, model) in snapshots {
+        model.assert_is(&snapshot);
+    }
+}
+
+fn dtype(f16: bool) -> Dtype {
+    if f16 { Dtype::F16 } else { Dtype::F32 }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_store_does_what_a_list_does(
+    fn a_store_in_memory_does_what_a_list_does(
+        ops in prop::collection::vec(op(), 1..40),
+        f16 in any::<bool>(),
+        dim in 1..6_usize,
+    ) {
+        let (files, store) = new_in_memory(dim, dtype(f16));
+        run(Place::Memory(files), store, ops);
+    }
+}
+
+proptest! {
+    // Every sync takes its time.
+    #![proptest_config(ProptestConfig { cases: 6, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_store_on_disk_does_what_a_list_does(
         ops in prop::collection::vec(op(), 1..25),
         f16 in any::<bool>(),
         dim in 1..6_usize,
     ) {
-        let dtype = if f16 { Dtype::F16 } else { Dtype::F32 };
-        let (dir, mut path, mut store) = new_store(dim, dtype);
-        let mut model = Model::default();
-        let mut snapshots = Vec::new();
-        for (at, op) in ops.into_iter().enumerate() {
-            match op {
-                Op::Append(rows) => {
-                    let new = model.new_memories(rows, dim);
-                    append(&store, &new);
-                    model.extend(new);
-                }
-                Op::Bulk { rows, commit } => {
-                    let new = model.new_memories(rows, dim);
-                    let mut bulk = store.bulk().unwrap();
-                    for memory in &new {
-                        bulk.push(&memory.borrowed()).unwrap();
-                    }
-                    if commit {
-                        bulk.commit().unwrap();
-                        model.extend(new);
-                    }
-                }
-                Op::Refused => {
-                    let (good, bad) = (plain(&vec![1.0; dim]), plain(&vec![f32::NAN; dim]));
-                    prop_assert!(store.append(&[good.borrowed(), bad.borrowed()]).is_err());
-                }
-                Op::Touch { other, ids, now } => {
-                    let agent = if other { OTHER } else { Agent::OWN };
-                    let touched = store.touch(agent, &ids, now);
-                    let rows = model.live(&ids);
-                    prop_assert_eq!(touched.is_ok(), rows.is_some());
-                    for row in rows.into_iter().flatten() {
-                        let time = if other { &mut row.others } else { &mut row.memory.last_access };
-                        *time = now.max(*time);
-                    }
-                }
-                Op::Delete(ids) => {
-                    let deleted = store.delete(&ids).ok();
-                    let rows = model.live(&ids).map(|rows| rows.map(|row| row.live = false).count());
-                    prop_assert_eq!(deleted, rows);
-                }
-                Op::Sync => store.sync().unwrap(),
-                Op::Checkpoint => store.checkpoint().unwrap(),
-                Op::Compact => {
-                    store.compact().unwrap();
-                    model.rows.retain(|row| row.live);
-                }
-                Op::Snapshot => snapshots.push((store.snapshot(), model.clone())),
-                Op::Reopen { killed, in_memory, checkpoint_bytes } => {
-                    if killed {
-                        let other = dir.path().join(format!("killed {at}"));
-                        copy(&path, &other);
-                        path = other;
-                    }
-                    store.close().unwrap();
-                    let options = OpenOptions {
-                        in_memory,
-                        checkpoint_bytes,
-                        verify: true,
-                        ..OpenOptions::default()
-                    };
-                    store = Store::open_with(&path, &options).unwrap();
-                }
-            }
-            model.assert_is(&store.snapshot());
-        }
-        drop(store);
-        model.assert_is(&Store::open_read_only(&path).unwrap().snapshot());
-        let report = verify(&path).unwrap();
-        prop_assert_eq!((report.damages, report.uncommitted_bytes), (vec![], 0));
-        prop_assert_eq!((report.records, report.dropped), (0, vec![]));
-        for (snapshot, model) in snapshots {
-            model.assert_is(&snapshot);
-        }
+        let (dir, path, store) = new_store(dim, dtype(f16));
+        run(Place::Disk(dir, path), store, ops);
     }
 }

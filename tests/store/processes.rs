@@ -3,7 +3,8 @@
 
 use crate::example::*;
 use memorank::kernel::Dtype;
-use memorank::store::{Agent, AppendError, OpenError, Store, WriteError, verify};
+use memorank::store::{Agent, AppendError, OpenError, OpenOptions, Store, WriteError, verify};
+use std::collections::HashSet;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -45,6 +46,48 @@ fn a_writer_whose_lock_file_was_removed_commits_nothing() {
         assert!(store.append(&[varied(3, 2).borrowed()]).is_err());
         drop((store, other));
         assert!(bytes_of(&path)["manifest"] == before);
+        assert_eq!(verify(&path).unwrap().damages, []);
+    }
+}
+
+#[test]
+fn a_writer_that_lost_its_lock_does_another_no_harm() {
+    type Operation = fn(&Store) -> Result<(), AppendError>;
+    let operations: [Operation; 6] = [
+        |store| store.append(&[varied(3, 2).borrowed()]).map(drop),
+        |store| store.bulk().map(drop),
+        |store| Ok(store.checkpoint()?),
+        |store| Ok(store.compact()?),
+        |store| Ok(store.sync()?),
+        // Closing.
+        |_| Err(AppendError::Full),
+    ];
+    for operation in operations {
+        let (_dir, path) = filled(3, 2, Dtype::F32);
+        let first = Store::open(&path).unwrap();
+        first.touch(Agent::OWN, &[1], 1_000_000).unwrap();
+        std::fs::remove_file(path.join("lock")).unwrap();
+        let second = Store::open(&path).unwrap();
+        let mut bulk = second.bulk().unwrap();
+        for i in 3..9 {
+            bulk.push(&varied(i, 2).borrowed()).unwrap();
+        }
+        bulk.commit().unwrap();
+        append(&second, &[varied(9, 2)]);
+        let before = contents(&second.snapshot());
+        assert!(operation(&first).is_err());
+        drop(first);
+        assert_eq!(contents(&second.snapshot()), before);
+        assert_eq!(verify(&path).unwrap().damages, []);
+        let reader = Store::open_read_only(&path).unwrap();
+        assert_eq!(contents(&reader.snapshot()), before);
+        append(&second, &[varied(10, 2)]);
+        second.close().unwrap();
+        let again = Store::open(&path).unwrap().snapshot();
+        assert_eq!(
+            (again.len(), again.last_access(Agent::OWN, 1)),
+            (11, 1_000_000)
+        );
         assert_eq!(verify(&path).unwrap().damages, []);
     }
 }
@@ -166,4 +209,78 @@ fn append_until_full() {
         assert_row(&store.snapshot(), row, row as u64, &varied(row as u64, 2));
     }
     println!("refused, readable and usable");
+}
+
+/// What the writer of `a_reader_that_opens_at_any_moment_sees_one_whole_state` touches pair `i` at.
+fn time(i: u64) -> i64 {
+    1_000_000 + i as i64
+}
+
+// B55
+#[test]
+fn a_reader_that_opens_at_any_moment_sees_one_whole_state() {
+    let (_dir, path) = filled(2, 2, Dtype::F16);
+    let mut writer = child("processes::write_without_end", &path, "");
+    let _later = wait_for(&mut writer, "writing");
+    let (mut next_id, mut folds) = (0, HashSet::new());
+    let mut opened = 0;
+    while opened < 300 || next_id < 60 {
+        let options = OpenOptions {
+            read_only: true,
+            verify: opened % 4 == 0,
+            in_memory: opened % 4 == 1,
+            ..OpenOptions::default()
+        };
+        let store = Store::open_with(&path, &options).unwrap();
+        let snapshot = store.snapshot();
+        // States follow one another, and pairs come, are touched and go together.
+        assert!(snapshot.next_id() >= next_id && snapshot.next_id().is_multiple_of(2));
+        next_id = snapshot.next_id();
+        assert!(snapshot.len() >= 2);
+        for id in (0..next_id).step_by(2) {
+            let rows = [id, id + 1].map(|id| snapshot.row_of_id(id));
+            let [Some(first), Some(second)] = rows else {
+                assert_eq!(rows, [None, None], "of {id}");
+                continue;
+            };
+            assert_row(&snapshot, first, id, &varied(id, 2));
+            assert_row(&snapshot, second, id + 1, &varied(id + 1, 2));
+            let touched = |row| snapshot.last_access(OTHER, row) == time(id / 2);
+            assert_eq!(touched(first), touched(second), "of {id}");
+            assert!(touched(first) || id + 2 == next_id, "{id} of {next_id}");
+        }
+        folds.insert(store.info().files[0].path.clone());
+        opened += 1;
+    }
+    // It was compacted meanwhile.
+    assert!(folds.len() > 1);
+    writer.kill().unwrap();
+    writer.wait().unwrap();
+    assert!(Store::open(&path).unwrap().snapshot().next_id() >= next_id);
+    assert_eq!(verify(&path).unwrap().damages, []);
+}
+
+#[test]
+#[ignore = "the child of a_reader_that_opens_at_any_moment_sees_one_whole_state"]
+fn write_without_end() {
+    let Some(path) = std::env::var_os(CHILD) else {
+        return;
+    };
+    let store = Store::open(path).unwrap();
+    store.touch(OTHER, &[0, 1], time(0)).unwrap();
+    println!("writing");
+    for i in 1.. {
+        let pair = [varied(2 * i, 2), varied(2 * i + 1, 2)];
+        assert_eq!(append(&store, &pair), 2 * i..2 * i + 2);
+        store.touch(OTHER, &[2 * i, 2 * i + 1], time(i)).unwrap();
+        if i % 3 == 0 {
+            assert_eq!(store.delete(&[i / 3 * 2, i / 3 * 2 + 1]).unwrap(), 2);
+        }
+        if i % 5 == 0 {
+            store.checkpoint().unwrap();
+        }
+        if i % 7 == 0 {
+            store.compact().unwrap();
+        }
+    }
 }

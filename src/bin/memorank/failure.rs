@@ -1,6 +1,7 @@
 //! What can go wrong, and the exit code each has.
 
 use crate::output::escaped;
+use memorank::export::ExportError;
 use memorank::import::ImportError;
 use memorank::kernel::IsaError;
 use memorank::scoring::RankError;
@@ -131,6 +132,16 @@ impl From<DeleteError> for Failure {
     fn from(e: DeleteError) -> Failure {
         match e {
             DeleteError::Write(e) => e.into(),
+            _ => Failure::Error(e.into()),
+        }
+    }
+}
+
+impl From<ExportError> for Failure {
+    fn from(e: ExportError) -> Failure {
+        match e {
+            ExportError::Read(e) => e.into(),
+            ExportError::Importance { .. } => Failure::Damage(e.into()),
             _ => Failure::Error(e.into()),
         }
     }

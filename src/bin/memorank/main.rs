@@ -12,6 +12,7 @@ mod checkpoint;
 mod compact;
 mod delete;
 mod demo;
+mod export;
 mod failure;
 mod import;
 mod info;
@@ -46,8 +47,10 @@ struct Cli {
 enum Command {
     /// See a million memories ranked, in a temporary folder that is removed at the end.
     Demo(demo::Args),
-    /// Make a store of another system's memories.
+    /// Make a store of another system's memories, or of an export.
     Import(import::Args),
+    /// Write a store's memories as plain files that any tool reads: .npy, .jsonl and .json.
+    Export(export::Args),
     /// Rank a store's memories for a query.
     Query(query::Args),
     /// Show one memory with all its fields.
@@ -74,6 +77,7 @@ fn main() -> ExitCode {
     let done = match cli.command {
         Command::Demo(args) => demo::run(&args, &mut out),
         Command::Import(args) => import::run(&args, &mut out),
+        Command::Export(args) => export::run(&args, &mut out),
         Command::Query(args) => query::run(&args, &mut out),
         Command::Show(args) => show::run(&args, &mut out),
         Command::Info(args) => info::run(&args, &mut out),
