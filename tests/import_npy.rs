@@ -336,18 +336,13 @@ fn headers_that_lie_are_refused_before_anything_is_allocated() {
     }
     for shape in [
         "(4611686018427387904, 4)",
-        "(18446744073709551615, 1048576)",
+        "(18446744073709551615, 18446744073709551615)",
     ] {
         assert!(
             matches!(refused(header(shape)), HeaderError::Size { .. }),
             "{shape}"
         );
     }
-    let longest = header("(18446744073709551615, 18446744073709551615)");
-    assert!(matches!(
-        refused(longest),
-        HeaderError::Dim { dim: u64::MAX }
-    ));
     for shape in [
         "(18446744073709551616, 2)",
         "(-1, 2)",

@@ -231,8 +231,8 @@ fn npy_files_that_hold_no_vectors_are_refused() {
         assert!(matches!(source, HeaderError::VectorShape(_)), "{shape}");
         assert!(error.to_string().contains("one number"), "{error}");
     }
-    // No rows: the dimension is not believed, whatever a store would take.
-    for dim in [2, 1 << 20] {
+    // No rows: the dimension is not believed.
+    for dim in [2, usize::MAX / 8] {
         let error = read(npy_bytes("<f4", 0, dim, &[])).unwrap_err();
         assert!(matches!(error, ImportError::NoVectors { .. }), "{error:?}");
     }
@@ -242,7 +242,6 @@ fn npy_files_that_hold_no_vectors_are_refused() {
         shaped("<f4", "(2,)", &[0; 9]),
         shaped("<f4", "(1099511627776,)", &[0; 8]),
         shaped("<f4", "(18446744073709551615,)", &[]),
-        shaped("<f4", "(0, 1048577)", &[]),
         shaped(">f4", "(2,)", &[0; 8]),
         shaped("<i4", "(2,)", &[0; 8]),
         b"\x93NUMPY".to_vec(),
