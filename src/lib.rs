@@ -14,6 +14,7 @@
 //! | many small agents, or many queries | [`scoring::rank_each_into`], [`scoring::rank_many_into`] |
 //! | memories to keep in files | [`store::Store`] and [`stream::retrieve`] |
 //! | archives of another system | [`import`] |
+//! | tools that want plain files | [`export`] |
 //! | doubts | [`oracle`], [`yardstick`] |
 //!
 //! [`scoring::Preset`] names what is computed: `paper`, `reverie`, `genagents`, `unnormalized`. [`kernel`]
@@ -46,7 +47,7 @@
 //! | `store` (default) | [`store`], [`stream`] |
 //! | `rayon` (default) | [`Par::Rayon`] |
 //! | `serde` | `Serialize` on settings and results, `Deserialize` on settings |
-//! | `import` | [`import`] |
+//! | `import` | [`import`], [`export`] |
 //! | `cli` | the `memorank` program |
 //!
 //! Without any, [`kernel`], [`scoring`], [`oracle`] and [`yardstick`] are left. No feature changes a number.
@@ -54,6 +55,8 @@
 // Not forbid: the instruction sets and the one file that maps memory allow it for themselves.
 #![deny(unsafe_code)]
 
+#[cfg(feature = "import")]
+pub mod export;
 #[cfg(feature = "import")]
 pub mod import;
 pub mod kernel;

@@ -7,7 +7,7 @@ mod import_common;
 use import_common::{Folder, affected, data, f32_npy, names, npy_bytes, npy_with_header, open};
 use memorank::import::{HeaderError, ImportError, NoticeKind as N, Options, Report, TimeUnit};
 use memorank::kernel::{Dtype, Rows, f16};
-use memorank::store::Reference;
+use memorank::store::{Agent, Reference};
 
 const LINE: &str = r#"{"created": "2023-02-13T00:00:00Z", "last_access": "2023-02-13T00:00:00Z", "importance": 3}"#;
 
@@ -231,7 +231,10 @@ fn numbers_of_64_bits_are_rounded_once() {
 
     for folder in [npy, json] {
         let store = open(&folder);
-        let Rows::F16(stored) = store.embeddings() else {
+        let [segment] = store.segments(Agent::OWN).collect::<Vec<_>>()[..] else {
+            panic!("an imported store is one segment");
+        };
+        let Rows::F16(stored) = segment.embeddings else {
             panic!("f16 was asked for")
         };
         for ((stored, &expected), x) in stored.iter().zip(&expected).zip(rows.iter().flatten()) {
@@ -763,4 +766,48 @@ fn progress_is_told_at_the_start_now_and_then_and_at_the_end() {
         memorank::import::npy(&npy, &jsonl, &to, &options, &mut progress).unwrap();
         assert_eq!(calls, told);
     }
+}
+
+#[test]
+fn a_line_may_say_whether_its_row_is_a_vector_and_must_be_right() {
+    let of = |fields: &str, values: [f32; 2]| {
+        let folder = Folder::new();
+        folder.write("m.npy", f32_npy(2, &values));
+        folder.write("m.jsonl", line(fields));
+        folder.npy(&Options::default())
+    };
+    let (zeros, vector) = ([0.0; 2], [1.0, 2.0]);
+    let report = of("\"has_embedding\": false", zeros).unwrap();
+    assert_eq!(names(&report), ["vector-missing"]);
+    let report = of("\"has_embedding\": true", vector).unwrap();
+    assert_eq!(report.notices, []);
+    for (fields, values) in [
+        ("\"has_embedding\": true", zeros),
+        ("\"has_embedding\": false", vector),
+    ] {
+        let error = of(fields, values).unwrap_err().to_string();
+        assert!(error.contains("line 1: `has_embedding` is "), "{error}");
+    }
+    let report = of("\"has_embedding\": null", zeros).unwrap();
+    assert_eq!(names(&report), ["vector-zero"]);
+    // Anything else is another program's field.
+    let report = of("\"has_embedding\": \"yes\"", vector).unwrap();
+    assert_eq!(names(&report), ["unknown-field"]);
+}
+
+#[test]
+fn no_row_is_longer_than_a_store_takes() {
+    let dim = (1 << 20) + 1;
+    let npy = npy_bytes("<f4", 1, dim, &vec![0; dim * 4]);
+    let refused = matrix(npy, 1, &Options::default());
+    assert!(
+        matches!(
+            refused,
+            Err(ImportError::Npy {
+                source: HeaderError::Dim { dim: 1_048_577 },
+                ..
+            })
+        ),
+        "{refused:?}"
+    );
 }

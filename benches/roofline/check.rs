@@ -1,10 +1,10 @@
 //! Nothing is timed before its answer is right.
 
-use crate::data::columns;
+use crate::data::{columns, embeddings};
 use crate::machine::Setup;
 use memorank::kernel::{Isa, Kernel, Picks, Queries};
 use memorank::scoring::{Columns, Preset, Query, Ranking, Workspace, rank_into};
-use memorank::store::Store;
+use memorank::store::Snapshot;
 use memorank::{Par, oracle};
 
 /// Rows that the slow references see.
@@ -12,7 +12,7 @@ const SAMPLE: usize = 20_000;
 
 /// The first rows agree with the oracle; and the first `rows`, of which those are a part, give the same
 /// ranking on every kernel, serial and parallel.
-pub fn ranking(setup: &Setup, store: &Store, rows: usize, query: &Query<'_>) {
+pub fn ranking(setup: &Setup, store: &Snapshot, rows: usize, query: &Query<'_>) {
     let scoring = Preset::paper().scoring;
     let sample = [columns(store, 0..rows.min(SAMPLE))];
     let all = [columns(store, 0..rows)];
@@ -45,13 +45,13 @@ pub fn rank(
 
 /// `dots` of all rows, made by some kernel: the first have the bits of the scalar one, and all have those
 /// of `others`.
-pub fn dots(store: &Store, queries: &Queries, dots: &[f32], others: &[f32]) {
+pub fn dots(store: &Snapshot, queries: &Queries, dots: &[f32], others: &[f32]) {
     let same = |a: &[f32], b: &[f32]| a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits());
     let sample = SAMPLE.min(dots.len());
     let mut expected = vec![0.0; sample];
     let scalar = Kernel::new(Isa::Scalar).expect("every machine has it");
     scalar.dots(
-        store.embeddings(),
+        embeddings(store),
         Picks::Range(0..sample),
         queries,
         &mut expected,

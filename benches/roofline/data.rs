@@ -3,7 +3,7 @@
 use crate::machine::{available_memory, free_disk};
 use memorank::kernel::{Dtype, Rows};
 use memorank::scoring::Columns;
-use memorank::store::{CreateOptions, Kind, NewMemory, Store};
+use memorank::store::{Agent, CreateOptions, Kind, NewMemory, Segment, Snapshot, Store};
 use memorank_data_gen::{Block, Config, Memory, Stream};
 use std::fs::File;
 use std::ops::Range;
@@ -26,7 +26,7 @@ impl Data {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let stream = stream(rows, dim);
         let data = Data { folder, stream };
-        let mut store = create(&data.path(), dim, dtype);
+        let store = create(&data.path(), dim, dtype);
         let mut bulk = store.bulk().expect("no other writer");
         for block in data.stream.blocks() {
             for memory in block.memories() {
@@ -43,8 +43,13 @@ impl Data {
         self.folder.path().join("store")
     }
 
-    pub fn open(&self) -> Store {
-        Store::open_read_only(self.path()).expect("the store was just made")
+    pub fn open(&self) -> Snapshot {
+        let store = Store::open_read_only(self.path()).expect("the store was just made");
+        store.snapshot()
+    }
+
+    pub fn open_to_write(&self) -> Store {
+        Store::open(self.path()).expect("the store was just made")
     }
 
     pub fn query(&self, index: usize) -> Vec<f32> {
@@ -126,27 +131,40 @@ pub fn fits(rows: usize, dim: usize, dtype: Dtype) -> Result<(), String> {
     Ok(())
 }
 
-/// Some rows of a store as columns of their own.
-pub fn columns(store: &Store, rows: Range<usize>) -> Columns<'_> {
-    let dim = store.dim();
+/// The first rows of a store: all of them, if it was closed.
+fn files(store: &Snapshot) -> Segment<'_> {
+    let first = store.segments(Agent::OWN).next();
+    first.expect("the store is not empty")
+}
+
+/// Some rows of a store's files as columns of their own.
+pub fn columns(store: &Snapshot, rows: Range<usize>) -> Columns<'_> {
+    let (files, dim) = (files(store), store.dim());
     let elements = rows.start * dim.get()..rows.end * dim.get();
-    let embeddings = match store.embeddings() {
+    let embeddings = match files.embeddings {
         Rows::F32(all) => Rows::F32(&all[elements]),
         Rows::F16(all) => Rows::F16(&all[elements]),
     };
     Columns::new(
         dim,
         embeddings,
-        &store.inv_norms()[rows.clone()],
-        &store.last_access()[rows.clone()],
-        &store.importance()[rows],
+        &files.inv_norms[rows.clone()],
+        &files.last_access[rows.clone()],
+        &files.importance[rows],
     )
     .expect("equal lengths")
 }
 
-/// All embeddings, as they lie in the file.
-pub fn embedding_bytes(store: &Store) -> &[u8] {
-    match store.embeddings() {
+/// All embeddings of a store that was closed.
+pub fn embeddings(store: &Snapshot) -> Rows<'_> {
+    let files = files(store);
+    assert_eq!(files.rows(), 0..store.rows(), "all in the files");
+    files.embeddings
+}
+
+/// All embeddings of a store that was closed, as they lie in the file.
+pub fn embedding_bytes(store: &Snapshot) -> &[u8] {
+    match embeddings(store) {
         Rows::F32(elements) => bytemuck::cast_slice(elements),
         Rows::F16(elements) => bytemuck::cast_slice(elements),
     }

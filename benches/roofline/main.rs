@@ -24,6 +24,7 @@ mod check;
 mod data;
 mod filter;
 mod growth;
+mod journal;
 mod machine;
 mod memory;
 mod read_loops;
@@ -41,7 +42,7 @@ use std::process::ExitCode;
 type Part = fn(&Setup, &mut Report);
 
 /// Names for `--only`, in the order in which they run.
-const PARTS: [(&str, Part); 7] = [
+const PARTS: [(&str, Part); 8] = [
     ("memory", memory::run),
     ("growth", growth::run),
     ("batch", batch::run),
@@ -49,6 +50,7 @@ const PARTS: [(&str, Part); 7] = [
     ("small", small::run),
     ("agents", agents::run),
     ("store", store::run),
+    ("journal", journal::run),
 ];
 
 struct Args {

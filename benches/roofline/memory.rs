@@ -1,7 +1,7 @@
 //! A million rows: the plain read, the cosine scan and the ranking.
 
 use crate::check;
-use crate::data::{Data, columns, embedding_bytes};
+use crate::data::{Data, columns, embedding_bytes, embeddings};
 use crate::machine::{Setup, fetched_from_disk, parts};
 use crate::read_loops::{READ_LOOPS, read_parts};
 use crate::report::{Goal, Report, name, threads};
@@ -9,7 +9,7 @@ use crate::turns::{Work, interleaved, timed, turn};
 use memorank::Par;
 use memorank::kernel::{Dtype, Isa, Kernel, Picks, Queries};
 use memorank::scoring::{Preset, Query, Ranking, Workspace, rank_into};
-use memorank::store::Store;
+use memorank::store::Snapshot;
 use memorank::yardstick::{bytes_read, read_bytes, read_columns};
 use rayon::prelude::*;
 use serde_json::json;
@@ -143,8 +143,8 @@ fn warm(setup: &Setup, report: &mut Report, data: &Data) {
 }
 
 /// The dot products of all rows, cut for threads as the library does.
-fn scan(store: &Store, queries: &Queries, par: Par, kernel: Kernel, out: &mut [f32]) {
-    let rows = store.embeddings();
+fn scan(store: &Snapshot, queries: &Queries, par: Par, kernel: Kernel, out: &mut [f32]) {
+    let rows = embeddings(store);
     if par == Par::Serial {
         return kernel.dots(rows, Picks::Range(0..out.len()), queries, out);
     }
@@ -156,7 +156,7 @@ fn scan(store: &Store, queries: &Queries, par: Par, kernel: Kernel, out: &mut [f
     });
 }
 
-fn check_scans(setup: &Setup, store: &Store, queries: &Queries) {
+fn check_scans(setup: &Setup, store: &Snapshot, queries: &Queries) {
     let mut first = vec![0.0; store.len()];
     scan(store, queries, Par::Serial, setup.judged, &mut first);
     let mut other = vec![0.0; store.len()];

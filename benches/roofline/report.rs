@@ -27,6 +27,11 @@ pub enum Goal {
     Anonymous,
     Open,
     Append,
+    Tail,
+    Touch,
+    AppendOne,
+    OpenJournal,
+    Reader,
 }
 
 enum Limit {
@@ -53,7 +58,7 @@ const fn target(goal: Goal, what: &'static str, limit: Limit, unit: &'static str
 
 /// All targets: the one place for their numbers. For a machine of 2 cores with AVX-512.
 #[rustfmt::skip]
-const TARGETS: [Target; 18] = [
+const TARGETS: [Target; 23] = [
     target(Goal::YardstickLoops, "other read loops over the plain read", AtMost(1.02), "x its speed"),
     target(Goal::YardstickRankings, "scans and rankings over the plain read", AtMost(1.02), "x its speed"),
     target(Goal::ScanAvx512, "cosine scan, AVX-512", AtLeast(0.95), "x the plain read's speed"),
@@ -72,6 +77,11 @@ const TARGETS: [Target; 18] = [
     target(Goal::Open, "open, 1M rows, warm", AtMost(5.0), "ms"),
     target(Goal::Append, "bulk append", AtLeast(0.5), "x the speed of plain writing"),
     target(Goal::Anonymous, "anonymous memory of a process that opens and ranks", AtMost(64.0), "MB"),
+    target(Goal::Tail, "ranking, a full journal's rows in the tail", AtMost(1.03), "x the time in the columns"),
+    target(Goal::Touch, "touch of 30, buffered", AtMost(10.0), "us"),
+    target(Goal::AppendOne, "append of one, on disk", AtMost(1.3), "x one write and sync of its bytes"),
+    target(Goal::OpenJournal, "open, 64 MiB of journal", AtMost(1.0), "s"),
+    target(Goal::Reader, "99 of 100 rankings of 100,000 rows while 1M are appended", AtMost(2.0), "x the time alone"),
 ];
 
 impl Limit {

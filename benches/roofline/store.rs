@@ -9,7 +9,7 @@ use crate::turns::{median, timed};
 use memorank::Par;
 use memorank::kernel::{Dtype, f16};
 use memorank::scoring::{Preset, Query, Ranking, Workspace, rank_into, rank_many_into};
-use memorank::store::Store;
+use memorank::store::{Agent, Snapshot, Store};
 use serde_json::json;
 use std::fs::File;
 use std::io::Write;
@@ -34,7 +34,7 @@ pub fn run(setup: &Setup, report: &mut Report) {
     append(setup, report);
 }
 
-fn scratch(setup: &Setup, report: &mut Report, data: &Data, store: &Store) {
+fn scratch(setup: &Setup, report: &mut Report, data: &Data, store: &Snapshot) {
     let scoring = Preset::paper().scoring;
     let embeddings: Vec<Vec<f32>> = (0..16).map(|i| data.query(i)).collect();
     let queries: Vec<Query<'_>> = (embeddings.iter())
@@ -114,9 +114,10 @@ pub fn is_child() -> bool {
 pub fn rank_and_tell_memory() {
     let path = std::env::var_os(CHILD).expect("is_child");
     let store = Store::open_read_only(path).expect("the store is there");
+    let store = store.snapshot();
     let all = [columns(&store, 0..store.len())];
     let embedding = store.embedding(0).expect("generated memories have vectors");
-    let query = Query::new(&embedding, store.last_access()[0], 30);
+    let query = Query::new(&embedding, store.last_access(Agent::OWN, 0), 30);
     check::rank(&all, &query, Par::Rayon, &mut Workspace::new());
     println!("{}", anonymous_memory());
 }
@@ -130,7 +131,7 @@ fn append(setup: &Setup, report: &mut Report) {
     let (mut appends, mut writes, mut bytes) = (Vec::new(), Vec::new(), 0);
     for round in 0..WRITE_ROUNDS.min(setup.rounds()) {
         let path = folder.path().join(format!("store{round}"));
-        let mut store = data::create(&path, DIM, DTYPE);
+        let store = data::create(&path, DIM, DTYPE);
         let memories: Vec<_> = block.memories().collect();
         appends.push(timed(|| {
             let mut bulk = store.bulk().expect("no other writer");
@@ -139,16 +140,17 @@ fn append(setup: &Setup, report: &mut Report) {
             }
             bulk.commit().expect("the disk has room");
         }));
-        assert_eq!(store.len(), rows);
+        let stored = store.snapshot();
+        assert_eq!(stored.len(), rows);
         let last = memories[(rows - 1) % memories.len()].embedding.iter();
         let last: Vec<f32> = last.map(|&x| f16::from_f32(x).to_f32()).collect();
-        assert_eq!(store.embedding(rows - 1), Some(last), "stored as given");
+        assert_eq!(stored.embedding(rows - 1), Some(last), "stored as given");
         bytes = store.info().files.iter().map(|file| file.bytes).sum();
-        let pattern = &embedding_bytes(&store)[..(1 << 20).min(rows * DIM)];
+        let pattern = &embedding_bytes(&stored)[..(1 << 20).min(rows * DIM)];
         let plain = folder.path().join("plain");
         writes.push(timed(|| write(&plain, pattern, bytes)));
         std::fs::remove_file(plain).expect("just written");
-        drop(store);
+        drop((stored, store));
         std::fs::remove_dir_all(path).expect("just written");
     }
     let (append, write) = (median(appends), median(writes));

@@ -64,9 +64,14 @@ pub fn interleaved(rounds: usize, repeats: usize, mut works: Vec<Work<'_>>) -> T
     Times(seconds)
 }
 
-pub fn median(mut seconds: Vec<f64>) -> f64 {
+pub fn median(seconds: Vec<f64>) -> f64 {
+    quantile(seconds, 0.5)
+}
+
+/// What `share` of them are below.
+pub fn quantile(mut seconds: Vec<f64>, share: f64) -> f64 {
     seconds.sort_by(f64::total_cmp);
-    seconds[seconds.len() / 2]
+    seconds[(seconds.len() as f64 * share) as usize]
 }
 
 /// Seconds.

@@ -85,7 +85,7 @@ impl Archive {
         Ok(Archive {
             format,
             folder: folder.to_owned(),
-            not_imported: others(folder, name)?,
+            not_imported: others(folder, &[NODES, name])?,
             plan: Plan {
                 dim,
                 dtype,
@@ -198,7 +198,7 @@ fn settle(
 }
 
 /// The other files of the folder, by name.
-fn others(folder: &Path, embeddings: &str) -> Result<Vec<String>, ImportError> {
+pub(super) fn others(folder: &Path, imported: &[&str]) -> Result<Vec<String>, ImportError> {
     let entries = std::fs::read_dir(folder).and_then(|entries| {
         entries
             .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
@@ -209,7 +209,7 @@ fn others(folder: &Path, embeddings: &str) -> Result<Vec<String>, ImportError> {
         remedy: "",
         source,
     })?;
-    names.retain(|name| name != NODES && name != embeddings);
+    names.retain(|name| !imported.contains(&name.as_str()));
     names.sort();
     Ok(names)
 }

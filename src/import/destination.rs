@@ -26,6 +26,16 @@ pub(super) fn build(
     source: impl Source,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Report, ImportError> {
+    let options = source.plan().store();
+    create(destination, &options, |store| fill(store, source, progress))
+}
+
+/// Makes a new store at `destination` of what `fill` puts into it.
+pub(super) fn create(
+    destination: &Path,
+    options: &CreateOptions,
+    fill: impl FnOnce(&Store) -> Result<Report, ImportError>,
+) -> Result<Report, ImportError> {
     if destination.file_name().is_none() {
         let source = io::ErrorKind::InvalidInput.into();
         return Err(io_error(destination, "it names no new folder", source));
@@ -34,34 +44,26 @@ pub(super) fn build(
         let remedy = "the folder it lies in must exist and be writable";
         io_error(destination, remedy, e)
     })?;
-    let plan = source.plan();
-    let options = CreateOptions {
-        dim: plan.dim,
-        dtype: plan.dtype,
-        model: plan.model.clone(),
-    };
-    let mut store = Store::create(temporary.path().join(STORE), &options)?;
-    let report = fill(&mut store, source, progress)?;
+    let store = Store::create(temporary.path().join(STORE), options)?;
+    let report = fill(&store)?;
     // Lets go of the lock and the maps before the files get their name.
     store.close().map_err(AppendError::from)?;
-    publish(&temporary, destination)?;
+    let published = temporary.publish(STORE, destination);
+    published.map_err(|e| match e.kind() {
+        io::ErrorKind::AlreadyExists => ImportError::DestinationExists {
+            path: destination.to_owned(),
+        },
+        _ => io_error(destination, "no store was left there", e),
+    })?;
     Ok(report)
 }
 
 fn fill(
-    store: &mut Store,
+    store: &Store,
     source: impl Source,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Report, ImportError> {
-    let mut bulk = store.bulk()?;
-    bulk.allow_any_evidence();
-    let mut rows = Rows {
-        bulk,
-        done: 0,
-        total: source.memories(),
-        progress,
-    };
-    (rows.progress)(0, rows.total);
+    let mut rows = Rows::new(store, source.memories(), progress)?;
     let report = source.feed(&mut rows)?;
     rows.bulk.commit()?;
     Ok(report)
@@ -70,11 +72,30 @@ fn fill(
 /// Memories between two calls of `progress`.
 const PROGRESS_EVERY: u64 = 4096;
 
-struct Rows<'s, 'p> {
-    bulk: BulkAppend<'s>,
+/// The rows of a new store, and whom to tell how many there are.
+pub(super) struct Rows<'s, 'p> {
+    pub(super) bulk: BulkAppend<'s>,
     done: u64,
     total: u64,
     progress: &'p mut dyn FnMut(u64, u64),
+}
+
+impl<'s, 'p> Rows<'s, 'p> {
+    pub(super) fn new(
+        store: &'s Store,
+        total: u64,
+        progress: &'p mut dyn FnMut(u64, u64),
+    ) -> Result<Rows<'s, 'p>, ImportError> {
+        let mut bulk = store.bulk()?;
+        bulk.allow_any_evidence();
+        progress(0, total);
+        Ok(Rows {
+            bulk,
+            done: 0,
+            total,
+            progress,
+        })
+    }
 }
 
 impl Sink for Rows<'_, '_> {
@@ -94,19 +115,6 @@ impl Sink for Rows<'_, '_> {
             Err(other) => Err(other.into()),
         }
     }
-}
-
-/// Gives the store inside its place, durably.
-fn publish(temporary: &Temporary, destination: &Path) -> Result<(), ImportError> {
-    check(destination)?;
-    let failed = |e| io_error(destination, "no store was left there", e);
-    fs::rename(temporary.path().join(STORE), destination).map_err(failed)?;
-    let synced = fs::File::open(temporary.parent()).and_then(|parent| parent.sync_all());
-    synced.map_err(|e| {
-        // Not known to be durable: better none. A second failure would add nothing to the first.
-        let _ = fs::remove_dir_all(destination);
-        failed(e)
-    })
 }
 
 /// The store's own folder inside the temporary one: it is the store that creates it.

@@ -157,6 +157,18 @@ pub enum ImportError {
         /// What was expected.
         source: TimestampError,
     },
+    /// A file of an export is not the one that its `store.json` tells of.
+    #[error("{place}: `{field}` is {found}, where store.json says {expected}")]
+    Differs {
+        /// File and part.
+        place: Place,
+        /// What differs.
+        field: &'static str,
+        /// What it is in the file.
+        found: String,
+        /// What it is in `store.json`.
+        expected: String,
+    },
     /// Two memories have one key.
     #[error("{place}: {key:?} was already used by {first}; keys must be unique")]
     DuplicateKey {
@@ -203,6 +215,27 @@ pub enum ImportError {
         jsonl: PathBuf,
         /// Its lines.
         lines: u64,
+    },
+    /// A field that an export does not have.
+    #[error("{place}: an unknown field {field:?}")]
+    UnknownField {
+        /// File and line.
+        place: Place,
+        /// The field.
+        field: String,
+    },
+    /// A file of an export is not the one that was written.
+    #[error(
+        "{}: checksum is {found:016x}, {expected:016x} expected; restore it from a copy",
+        path.display()
+    )]
+    Checksum {
+        /// The file.
+        path: PathBuf,
+        /// The checksum in `store.json`.
+        expected: u64,
+        /// The checksum of its bytes.
+        found: u64,
     },
     /// The store does not take a memory.
     #[error("{place}: {problem}")]

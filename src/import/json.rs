@@ -98,8 +98,14 @@ impl Record {
         Some(self.fields.0.remove(at).1)
     }
 
+    /// The field as written, to be looked at.
+    pub(super) fn get(&self, name: &str) -> Option<&RawValue> {
+        let mut fields = self.fields.0.iter();
+        fields.find(|(key, _)| key == name).map(|(_, raw)| &**raw)
+    }
+
     pub(super) fn has(&self, name: &str) -> bool {
-        self.fields.0.iter().any(|(key, _)| key == name)
+        self.get(name).is_some()
     }
 
     /// Whether every field was taken.

@@ -1,6 +1,7 @@
 //! Readers for memories saved by other systems: [`reverie`] and [`genagents`] (the generative agents'
-//! two public archive formats) and [`npy`] (a matrix with a `.jsonl` file beside it);
-//! and for the query vectors of a file, [`read_vectors`].
+//! two public archive formats) and [`npy`] (a matrix with a `.jsonl` file beside it); for the
+//! [`export`](crate::export) of a store, [`memorank`](memorank()); and for the query vectors of a file,
+//! [`read_vectors`].
 //!
 //! An import reports instead of guessing. What can be kept is kept and named in the [`Report`]; what
 //! cannot be understood is an [`ImportError`] that says where it stands. The store is built in a
@@ -14,7 +15,8 @@
 //! store durable comes after that. For no progress, pass `&mut |_, _| ()`.
 //!
 //! # Ids
-//! Ids are dense in the order of import, from 0; the source's own names become the keys.
+//! Ids are dense in the order of import, from 0; the source's own names become the keys. (An export's ids and
+//! keys stay.)
 //! Each function's docs say which field goes where.
 
 mod archive;
@@ -23,6 +25,7 @@ mod error;
 mod evidence;
 mod genagents;
 mod json;
+mod memorank;
 mod npy;
 mod query;
 mod report;
@@ -32,13 +35,14 @@ mod vectors;
 
 pub use error::{ImportError, Place, VectorProblem};
 pub use genagents::genagents;
+pub use memorank::memorank;
 pub use npy::{HeaderError, npy};
 pub use query::read_vectors;
 pub use report::{Affected, EvidenceForm, LISTED_MAX, Notice, NoticeKind, Report, Trace};
 pub use reverie::reverie;
 
 use crate::kernel::Dtype;
-use crate::store::NewMemory;
+use crate::store::{CreateOptions, NewMemory};
 use report::Notices;
 use std::num::NonZeroUsize;
 
@@ -91,6 +95,16 @@ struct Plan {
     dtype: Dtype,
     dtype_reason: String,
     model: Option<String>,
+}
+
+impl Plan {
+    fn store(&self) -> CreateOptions {
+        CreateOptions {
+            dim: self.dim,
+            dtype: self.dtype,
+            model: self.model.clone(),
+        }
+    }
 }
 
 /// Something to import: it knows what store it needs, and then gives its memories one by one.

@@ -192,7 +192,7 @@ pub struct Trace {
 /// What an import did.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
-    /// `reverie`, `genagents` or `npy`.
+    /// `reverie`, `genagents`, `npy` or `memorank`.
     pub format: &'static str,
     /// What was read.
     pub source: PathBuf,
@@ -221,7 +221,7 @@ pub struct Report {
     pub kinds: BTreeMap<String, u64>,
     /// Everything that was not as expected, by kind.
     pub notices: Vec<Notice>,
-    /// Every memory of a JSON archive; empty for npy, which may hold millions.
+    /// Every memory of a JSON archive; empty for npy and memorank, which may hold millions.
     pub traces: Vec<Trace>,
 }
 

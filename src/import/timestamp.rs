@@ -39,7 +39,7 @@ pub fn parse_rfc3339_us(text: &str) -> Result<i64, TimestampError> {
 }
 
 /// As [`parse_rfc3339_us`], and whether no digit was cut off.
-pub(super) fn parse_rfc3339(text: &str) -> Result<(i64, bool), TimestampError> {
+pub(crate) fn parse_rfc3339(text: &str) -> Result<(i64, bool), TimestampError> {
     let refused = || TimestampError::Rfc3339(text.to_owned());
     // `time` takes any byte between date and time.
     if !matches!(text.as_bytes().get(10), Some(b'T' | b't' | b' ')) {
@@ -103,27 +103,28 @@ fn to_us(moment: OffsetDateTime) -> i64 {
 /// assert_eq!(format_us(i64::MAX), "9223372036854775807");
 /// ```
 pub fn format_us(us: i64) -> String {
-    OffsetDateTime::from_unix_timestamp(us.div_euclid(1_000_000))
-        .ok()
-        .filter(|moment| (0..=9999).contains(&moment.year()))
-        .map_or_else(
-            || us.to_string(),
-            |t| {
-                let fraction = match us.rem_euclid(1_000_000) {
-                    0 => String::new(),
-                    micros => format!(".{micros:06}"),
-                };
-                format!(
-                    "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}{fraction}Z",
-                    t.year(),
-                    u8::from(t.month()),
-                    t.day(),
-                    t.hour(),
-                    t.minute(),
-                    t.second()
-                )
-            },
-        )
+    rfc3339(us).unwrap_or_else(|| us.to_string())
+}
+
+/// `us` as [`format_us`] writes it, if RFC 3339 can.
+pub(crate) fn rfc3339(us: i64) -> Option<String> {
+    let t = OffsetDateTime::from_unix_timestamp(us.div_euclid(1_000_000)).ok()?;
+    if !(0..=9999).contains(&t.year()) {
+        return None;
+    }
+    let fraction = match us.rem_euclid(1_000_000) {
+        0 => String::new(),
+        micros => format!(".{micros:06}"),
+    };
+    Some(format!(
+        "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}{fraction}Z",
+        t.year(),
+        u8::from(t.month()),
+        t.day(),
+        t.hour(),
+        t.minute(),
+        t.second()
+    ))
 }
 
 #[cfg(test)]

@@ -1,339 +1,487 @@
-//! Appending: every memory is checked whole before a byte of it is staged, staged bytes lie past the
-//! committed length of their files, and a new manifest commits them all at once.
+//! Appending: every memory is checked whole before a byte of it is written. A few go to the journal, as one
+//! record; many go to the column files, past their committed length, and a manifest commits them all at
+//! once.
 
-use super::Store;
-use super::column::Columns;
 use super::elements::Elements;
 use super::error::{AppendError, MemoryProblem, WriteError};
 use super::evidence;
-use super::format::{Column, MAX_ROWS, NO_EXPIRY};
+use super::format::{MAX_ROWS, NO_EXPIRY};
+use super::journal::{Body, Row, Vector, encode};
 use super::keys::{Found, KeyIndex};
 use super::kinds::Kinds;
-use super::memory::{NewMemory, Reference};
-use super::writer::ColumnWriter;
+use super::manifest::Manifest;
+use super::memory::{Kind, NewMemory, Reference};
+use super::recover;
+use super::rows::RowWriter;
+use super::state::State;
+use super::tail::StoredRow;
+use super::turns::Turn;
+use super::writing::Writing;
+use super::{Store, column::Columns};
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
-/// An append of any length, in bounded memory: at most a block of 1 MiB for each of the 17 columns,
-/// 8 bytes for each memory, and 16 or so for each key.
+/// A batch whose bytes are more than this goes to the columns at once, not to the journal.
+const JOURNAL_BYTES: usize = 1 << 20;
+
+impl Store {
+    /// Appends memories, all or none, and gives their ids. They are durable when this returns, as
+    /// [`Durability::appends`](super::Durability::appends) says.
+    ///
+    /// # Errors
+    /// If any memory cannot be stored, or the bytes do not reach the disk: then none of them is in the store. Only
+    /// after a sync that failed they may be, and the handle writes no more.
+    pub fn append(&self, memories: &[NewMemory<'_>]) -> Result<Range<u64>, AppendError> {
+        let writing = self.writing()?;
+        let turn = writing.turn(&self.dir)?;
+        self.take_over(writing, &turn)?;
+        let mut check = Check::new(self.state(), false);
+        let mut batch = Batch::default();
+        for (index, memory) in memories.iter().enumerate() {
+            let refused = |problem| AppendError::Refused { index, problem };
+            let id = check.room(check.state.next_id.saturating_add(index as u64), index)?;
+            check.memory(memory, id).map_err(refused)?;
+            check.kinds.intern(&memory.kind).map_err(refused)?;
+            check
+                .key_of_batch(memory.key, id)?
+                .map_or(Ok(()), |problem| Err(refused(problem)))?;
+            batch.push(memory, &mut check.elements);
+        }
+        let first = check.state.next_id;
+        let ids = first..first + memories.len() as u64;
+        if memories.is_empty() {
+            return Ok(ids);
+        }
+        batch.take_norms(&mut check.elements);
+        if batch.bytes(memories) > JOURNAL_BYTES {
+            drop(check);
+            let mut bulk = BulkAppend::new(self, writing, turn)?;
+            for memory in memories {
+                bulk.push(memory)?;
+            }
+            return bulk.commit();
+        }
+        let rows = batch.rows(memories);
+        let mut record = Vec::new();
+        let first_id = first;
+        let body = Body::Append { first_id, rows };
+        encode(&body, &mut record).map_err(|e| self.too_long(e))?;
+        let Body::Append { rows, .. } = body else {
+            unreachable!("as it was made");
+        };
+        let row_bytes = check.row_bytes();
+        // So that the state changes in place if nobody else looks at it.
+        drop(check);
+
+        let mut journal = writing.journal();
+        let sequence = self.write_record(writing, &mut journal, &mut record)?;
+        self.change_state(|state| {
+            let zeros = vec![0; row_bytes];
+            for (row, id) in rows.iter().zip(first..) {
+                recover::push(state, row, id, &zeros).expect("its kind was checked");
+            }
+        });
+        drop(journal);
+        drop(turn);
+        self.keep_promise(writing, sequence, self.durability.appends)?;
+        Ok(ids)
+    }
+
+    /// Starts an append of any length, in bounded memory, past the journal. What is in the journal is folded into
+    /// the columns first. Until the append is committed or dropped, other appends, checkpoints and
+    /// compactions of the handle wait; touches, deletes and readers do not.
+    ///
+    /// # Errors
+    /// If the handle cannot write.
+    pub fn bulk(&self) -> Result<BulkAppend<'_>, AppendError> {
+        let writing = self.writing()?;
+        let turn = writing.turn(&self.dir)?;
+        BulkAppend::new(self, writing, turn)
+    }
+}
+
+/// Whether memories can be stored in a store as it is.
+struct Check {
+    state: Arc<State>,
+    kinds: Kinds,
+    /// Keys of a batch, and who has them.
+    keys: HashMap<String, u64>,
+    elements: Elements,
+    allow_any_evidence: bool,
+}
+
+impl Check {
+    fn new(state: Arc<State>, allow_any_evidence: bool) -> Check {
+        let Manifest { dim, dtype, .. } = *state.committed.manifest;
+        Check {
+            kinds: Kinds::clone(&state.kinds),
+            keys: HashMap::new(),
+            elements: Elements::new(dim, dtype),
+            allow_any_evidence,
+            state,
+        }
+    }
+
+    fn row_bytes(&self) -> usize {
+        let Manifest { dim, dtype, .. } = *self.state.committed.manifest;
+        dim.get() * dtype.size_bytes()
+    }
+
+    /// `id`, if there is room for a memory that has it after `rows` new ones.
+    fn room(&self, id: u64, rows: usize) -> Result<u64, AppendError> {
+        match id < u64::MAX && ((self.state.rows() + rows) as u64) < MAX_ROWS {
+            true => Ok(id),
+            false => Err(AppendError::Full),
+        }
+    }
+
+    /// All but its kind and the owner of its key. The embedding, if there is one, is set.
+    fn memory(&mut self, memory: &NewMemory<'_>, id: u64) -> Result<(), MemoryProblem> {
+        check(memory, id, self.allow_any_evidence)?;
+        if let Some(embedding) = memory.embedding {
+            self.elements.set(embedding)?;
+        }
+        Ok(())
+    }
+
+    /// What is wrong with a key in a batch, if anything.
+    fn key_of_batch(
+        &mut self,
+        key: Option<&str>,
+        id: u64,
+    ) -> Result<Option<MemoryProblem>, WriteError> {
+        let Some(key) = key else {
+            return Ok(None);
+        };
+        let taken = match self.keys.insert(key.to_owned(), id) {
+            None => self.owner(key)?,
+            earlier => earlier,
+        };
+        let key = key.to_owned();
+        Ok(taken.map(|id| MemoryProblem::DuplicateKey { key, id }))
+    }
+
+    /// The id of the memory in the store that has this key.
+    fn owner(&self, key: &str) -> Result<Option<u64>, WriteError> {
+        let row = self.state.row_of_key(key)?;
+        Ok(row.map(|row| self.state.id(row)))
+    }
+}
+
+/// What is made of the memories of a batch before they are rows.
+#[derive(Default)]
+struct Batch {
+    elements: Vec<u8>,
+    evidence: Vec<u8>,
+    /// Where each memory's elements and evidence end.
+    ends: Vec<(usize, usize)>,
+    /// Of those with an embedding.
+    inv_norms: Vec<f32>,
+}
+
+impl Batch {
+    /// Takes the embedding that was set.
+    fn push(&mut self, memory: &NewMemory<'_>, elements: &mut Elements) {
+        if memory.embedding.is_some() {
+            if elements.is_full() {
+                self.take_norms(elements);
+            }
+            self.elements.extend_from_slice(elements.keep());
+            if elements.is_full() {
+                self.take_norms(elements);
+            }
+        }
+        evidence::encode(memory.evidence, &mut self.evidence);
+        self.ends.push((self.elements.len(), self.evidence.len()));
+    }
+
+    fn take_norms(&mut self, elements: &mut Elements) {
+        self.inv_norms.extend(elements.take_inv_norms());
+    }
+
+    /// About so many bytes in a record.
+    fn bytes(&self, memories: &[NewMemory<'_>]) -> usize {
+        let texts = memories.iter().map(|memory| {
+            let key = memory.key.map_or(0, str::len);
+            64 + key + memory.kind.as_str().len() + memory.text.len() + memory.payload.len()
+        });
+        self.elements.len() + self.evidence.len() + texts.sum::<usize>()
+    }
+
+    fn rows<'a>(&'a self, memories: &'a [NewMemory<'_>]) -> Vec<Row<'a>> {
+        let mut inv_norms = self.inv_norms.iter();
+        let starts = std::iter::once((0, 0)).chain(self.ends.iter().copied());
+        let spans = starts.zip(&self.ends);
+        let rows = memories.iter().zip(spans);
+        rows.map(|(memory, (start, end))| {
+            let vector = memory.embedding.map(|_| Vector {
+                inv_norm: *inv_norms.next().expect("one for each embedding"),
+                elements: &self.elements[start.0..end.0],
+            });
+            Row::new(memory, vector, &self.evidence[start.1..end.1])
+        })
+        .collect()
+    }
+}
+
+/// An append of any length, in bounded memory: at most a few blocks of 1 MiB for each of the columns, 16
+/// bytes or so for each key.
 ///
 /// Nothing is in the store before [`commit`](BulkAppend::commit) returns. Dropped before that, it is as
-/// if it had never been.
+/// if it had never been. It stays on the thread that started it.
 pub struct BulkAppend<'s> {
-    store: &'s mut Store,
-    writers: Vec<ColumnWriter>,
-    kinds: Kinds,
+    store: &'s Store,
+    writing: &'s Writing,
+    writer: RowWriter,
+    check: Check,
     keys: KeyIndex,
-    elements: Elements,
-    last_access: Vec<i64>,
-    allow_any_evidence: bool,
-    /// Whether what the writers hold may be taken back: until a manifest may name it.
-    revocable: bool,
+    rows: usize,
+    next_id: u64,
+    zeros: Vec<u8>,
+    evidence: Vec<u8>,
+    /// A write failed: what is in the files past the committed lengths is unknown.
+    failed: bool,
+    _turn: Turn<'s>,
 }
 
 impl<'s> BulkAppend<'s> {
-    pub(super) fn new(store: &'s mut Store) -> Result<BulkAppend<'s>, WriteError> {
-        store.writable()?.check()?;
-        let new = |entry| ColumnWriter::new(&store.files, &store.dir, entry);
+    fn new(
+        store: &'s Store,
+        writing: &'s Writing,
+        turn: Turn<'s>,
+    ) -> Result<BulkAppend<'s>, AppendError> {
+        store.take_over(writing, &turn)?;
+        if store.state().tail.rows() > 0 {
+            store.fold(writing, &turn)?;
+        }
+        // The bytes past the committed ones may be another's.
+        writing.check_lock()?;
+        let check = Check::new(store.state(), false);
+        let manifest = &check.state.committed.manifest;
         Ok(BulkAppend {
-            writers: store.manifest.columns.iter().map(new).collect(),
-            kinds: store.kinds.clone(),
+            writer: RowWriter::append(&store.files, &store.dir, manifest),
+            zeros: vec![0; check.row_bytes()],
+            next_id: check.state.next_id,
+            check,
             keys: KeyIndex::default(),
-            elements: Elements::new(store.dim(), store.dtype()),
-            last_access: Vec::new(),
-            allow_any_evidence: false,
-            revocable: true,
+            rows: 0,
+            evidence: Vec::new(),
+            failed: false,
             store,
+            writing,
+            _turn: turn,
         })
     }
 
     /// Accepts evidence that is not older than the memory that cites it, or is cited twice, as imported
     /// data may hold.
     pub fn allow_any_evidence(&mut self) -> &mut Self {
-        self.allow_any_evidence = true;
+        self.check.allow_any_evidence = true;
         self
+    }
+
+    /// Leaves out the ids before `next_id`: the next memory gets that one. Ids that are left out are never given,
+    /// as if their memories had been deleted; committed without a memory, they are left out all the same.
+    ///
+    /// # Errors
+    /// If it would go back, to an id that may have been given already. Then nothing is changed.
+    pub fn skip_ids_to(&mut self, next_id: u64) -> Result<&mut Self, AppendError> {
+        self.usable()?;
+        if next_id < self.next_id {
+            return Err(AppendError::IdsGoBack {
+                id: next_id,
+                next: self.next_id,
+            });
+        }
+        self.next_id = next_id;
+        Ok(self)
+    }
+
+    /// Names kinds, in this order, those among them that the store has not: memories may have them or not.
+    ///
+    /// # Errors
+    /// If one has no name, or they are too many. Those before it are named then.
+    pub fn name_kinds(&mut self, kinds: &[Kind]) -> Result<&mut Self, AppendError> {
+        self.usable()?;
+        let index = self.rows;
+        for kind in kinds {
+            let named = self.check.kinds.intern(kind);
+            named.map_err(|problem| AppendError::Refused { index, problem })?;
+        }
+        Ok(self)
     }
 
     /// How many memories were pushed.
     pub fn len(&self) -> usize {
-        self.last_access.len()
+        self.rows
     }
 
     /// Whether none was pushed.
     pub fn is_empty(&self) -> bool {
-        self.last_access.is_empty()
+        self.rows == 0
     }
 
     /// Adds a memory and gives the id it will have.
     ///
     /// # Errors
     /// A memory that cannot be stored is [`AppendError::Refused`] and changes nothing: others can still
-    /// be pushed and committed. After any other error the handle is poisoned.
+    /// be pushed and committed. After any other error nothing more can.
     pub fn push(&mut self, memory: &NewMemory<'_>) -> Result<u64, AppendError> {
-        self.store.writable()?;
-        let id = self.next_id(self.len())?;
-        let refused = |problem| AppendError::Refused {
-            index: self.last_access.len(),
-            problem,
-        };
-        check(memory, id, self.allow_any_evidence).map_err(refused)?;
-        if let Some(embedding) = memory.embedding {
-            self.elements.set(embedding).map_err(refused)?;
-        }
+        self.usable()?;
+        let index = self.rows;
+        let id = self.check.room(self.next_id, index)?;
+        let refused = |problem| AppendError::Refused { index, problem };
+        self.check.memory(memory, id).map_err(refused)?;
         let slot = match memory.key {
             Some(key) => Some(self.free_slot(key)?),
             None => None,
         };
-        let kind = match self.kinds.intern(&memory.kind) {
-            Ok(kind) => kind,
-            Err(problem) => {
-                return Err(AppendError::Refused {
-                    index: self.len(),
-                    problem,
-                });
-            }
-        };
+        let kind = self.check.kinds.intern(&memory.kind).map_err(refused)?;
         if let Err(error) = self.stage(memory, id, kind) {
-            self.store.poisoned = true;
-            return Err(error.into());
+            return Err(self.fail(error).into());
         }
         if let Some(slot) = slot {
-            let row = self.store.len() + self.len();
+            let row = self.check.state.rows() + index;
             self.keys.insert(slot, row as u32);
         }
-        self.last_access.push(memory.last_access);
+        self.rows += 1;
+        self.next_id = id + 1;
         Ok(id)
     }
 
-    /// Makes all that was pushed part of the store, durably, and gives its ids.
+    /// Makes all that was pushed part of the store, durably, and gives its ids (those that were skipped among them).
     ///
     /// # Errors
-    /// If the bytes do not reach the disk. The handle is then poisoned; whether the memories are in the
-    /// store shows when it is opened again: all of them are, or none.
+    /// If the bytes do not reach the disk: none of the memories is in the store then. Only if it was the manifest's
+    /// new name that was not certain to last, or a sync that failed, the handle writes no more, and whether
+    /// they are in the store shows when it is opened again: all of them are, or none.
     pub fn commit(mut self) -> Result<Range<u64>, AppendError> {
-        self.store.writable()?;
-        let first = self.store.next_id();
-        if !self.is_empty()
+        self.usable()?;
+        let state = &self.check.state;
+        let ids = state.next_id..self.next_id;
+        let kinds = self.check.kinds.table().len() - state.kinds.table().len();
+        if !(self.is_empty() && ids.is_empty() && kinds == 0)
             && let Err(error) = self.publish()
         {
-            self.store.poisoned = true;
-            return Err(error.into());
+            return Err(self.fail(error).into());
         }
-        self.revocable = false;
-        Ok(first..self.store.next_id())
+        Ok(ids)
     }
 
-    /// Checks a whole batch without staging any of it.
-    pub(super) fn check_all(&mut self, batch: &[NewMemory<'_>]) -> Result<(), AppendError> {
-        let mut kinds = self.kinds.clone();
-        let mut keys = HashMap::new();
-        for (index, memory) in batch.iter().enumerate() {
-            let id = self.next_id(index)?;
-            let refused = |problem| AppendError::Refused { index, problem };
-            check(memory, id, self.allow_any_evidence).map_err(refused)?;
-            if let Some(embedding) = memory.embedding {
-                self.elements.set(embedding).map_err(refused)?;
-            }
-            kinds.intern(&memory.kind).map_err(refused)?;
-            if let Some(key) = memory.key {
-                let taken = match keys.insert(key, id) {
-                    None => self.committed_row(key)?.map(|row| self.store.ids()[row]),
-                    earlier => earlier,
-                };
-                if let Some(id) = taken {
-                    let key = key.to_owned();
-                    return Err(refused(MemoryProblem::DuplicateKey { key, id }));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The id of the memory `after` others, if there is room for it.
-    fn next_id(&self, after: usize) -> Result<u64, AppendError> {
-        let after = after as u64;
-        let next = self.store.next_id().checked_add(after);
-        match next {
-            Some(id) if id < u64::MAX && self.store.manifest.rows + after < MAX_ROWS => Ok(id),
-            _ => Err(AppendError::Full),
+    fn usable(&self) -> Result<(), WriteError> {
+        let path = || self.store.dir.clone();
+        match self.failed {
+            true => Err(WriteError::Poisoned { path: path() }),
+            false => self.store.writing().map(|_| ()),
         }
     }
 
-    fn committed_row(&self, key: &str) -> Result<Option<usize>, WriteError> {
-        let index = self.store.key_index()?;
-        Ok(match index.find_in(&self.store.columns, key)? {
-            Found::Row(row) => Some(row as usize),
-            Found::Free(_) => None,
-        })
+    fn fail(&mut self, error: WriteError) -> WriteError {
+        self.failed = true;
+        self.writing.note(error.into())
     }
 
     /// Where a key that nobody has goes in `keys`.
     fn free_slot(&mut self, key: &str) -> Result<u64, AppendError> {
-        let taken = |index, id| AppendError::Refused {
+        let index = self.rows;
+        let taken = |id| AppendError::Refused {
             index,
             problem: MemoryProblem::DuplicateKey {
                 key: key.to_owned(),
                 id,
             },
         };
-        let index = self.len();
-        if let Some(row) = self.committed_row(key)? {
-            return Err(taken(index, self.store.ids()[row]));
+        if let Some(id) = self.check.owner(key)? {
+            return Err(taken(id));
         }
-        let (writers, committed) = (&mut self.writers, self.store.len());
+        let (writer, committed) = (&mut self.writer, self.check.state.rows());
         let found = self.keys.find(key, |row| {
-            let staged = staged_key(writers, committed, row as usize)?;
+            let staged = writer.key(row as usize, committed)?;
             Ok::<_, WriteError>(staged == key.as_bytes())
         });
         match found {
             Ok(Found::Free(slot)) => Ok(slot),
-            Ok(Found::Row(row)) => {
-                let id = self.next_id(row as usize - committed)?;
-                Err(taken(index, id))
-            }
-            Err(error) => {
-                self.store.poisoned = true;
-                Err(error.into())
-            }
+            Ok(Found::Row(row)) => match self.writer.id(row as usize) {
+                Ok(id) => Err(taken(id)),
+                Err(error) => Err(self.fail(error).into()),
+            },
+            Err(error) => Err(self.fail(error).into()),
         }
     }
 
     fn stage(&mut self, memory: &NewMemory<'_>, id: u64, kind: u16) -> Result<(), WriteError> {
-        self.stage_embedding(memory.embedding.is_some())?;
-        let mut encoded = Vec::new();
-        evidence::encode(memory.evidence, &mut encoded);
-        let importance = memory.importance + 0.0;
-        let expiry = memory.expiry.unwrap_or(NO_EXPIRY);
-        for column in Column::ALL {
-            let ends = |bytes: Column| self.writers[bytes as usize].bytes();
-            let fixed: [u8; 8];
-            let bytes: &[u8] = match column {
-                Column::Embedding | Column::InvNorm => continue,
-                Column::Id => &id.to_le_bytes(),
-                Column::Created => &memory.created.to_le_bytes(),
-                Column::LastAccess => &memory.last_access.to_le_bytes(),
-                Column::Expiry => &expiry.to_le_bytes(),
-                Column::Importance => &importance.to_le_bytes(),
-                Column::Kind => &kind.to_le_bytes(),
-                Column::Depth => &memory.depth.to_le_bytes(),
-                Column::KeyBytes => memory.key.unwrap_or("").as_bytes(),
-                Column::TextBytes => memory.text.as_bytes(),
-                Column::PayloadBytes => memory.payload,
-                Column::EvidenceBytes => &encoded,
-                // The ends come before their bytes in `ALL`, so they say where those will end.
-                Column::KeyEnds => {
-                    let len = memory.key.unwrap_or("").len() as u64;
-                    fixed = (ends(Column::KeyBytes) + len).to_le_bytes();
-                    &fixed
-                }
-                Column::TextEnds => {
-                    fixed = (ends(Column::TextBytes) + memory.text.len() as u64).to_le_bytes();
-                    &fixed
-                }
-                Column::PayloadEnds => {
-                    let len = memory.payload.len() as u64;
-                    fixed = (ends(Column::PayloadBytes) + len).to_le_bytes();
-                    &fixed
-                }
-                Column::EvidenceEnds => {
-                    fixed = (ends(Column::EvidenceBytes) + encoded.len() as u64).to_le_bytes();
-                    &fixed
-                }
-            };
-            self.writers[column as usize].push(bytes)?;
-        }
-        Ok(())
-    }
-
-    /// The embedding that was set, or zeros. Its norm may follow later.
-    fn stage_embedding(&mut self, is_some: bool) -> Result<(), WriteError> {
-        if is_some {
-            self.writers[Column::Embedding as usize].push(self.elements.keep())?;
-            match self.elements.is_full() {
-                true => self.stage_inv_norms(),
-                false => Ok(()),
-            }
-        } else {
-            // In the order of rows.
+        self.evidence.clear();
+        evidence::encode(memory.evidence, &mut self.evidence);
+        let with_embedding = memory.embedding.is_some();
+        if !with_embedding {
+            // Norms are staged in the order of rows.
             self.stage_inv_norms()?;
-            self.writers[Column::InvNorm as usize].push(&0_f32.to_le_bytes())?;
-            let row_bytes = self.store.dim().get() * self.store.dtype().size_bytes();
-            self.writers[Column::Embedding as usize].push(&vec![0; row_bytes])
+        }
+        let elements = match with_embedding {
+            true => self.check.elements.keep(),
+            false => &self.zeros,
+        };
+        self.writer.push(&StoredRow {
+            elements,
+            // Staged apart.
+            inv_norm: 0.0,
+            id,
+            created: memory.created,
+            last_access: memory.last_access,
+            expiry: memory.expiry.unwrap_or(NO_EXPIRY),
+            // No -0: least and greatest must not depend on the order.
+            importance: memory.importance + 0.0,
+            kind,
+            depth: memory.depth,
+            key: memory.key,
+            text: memory.text,
+            payload: memory.payload,
+            evidence: &self.evidence,
+        })?;
+        match with_embedding {
+            true if self.check.elements.is_full() => self.stage_inv_norms(),
+            true => Ok(()),
+            false => self.writer.push_inv_norm(0.0),
         }
     }
 
     fn stage_inv_norms(&mut self) -> Result<(), WriteError> {
-        let writer = &mut self.writers[Column::InvNorm as usize];
-        for inv_norm in self.elements.take_inv_norms() {
-            writer.push(&inv_norm.to_le_bytes())?;
+        for inv_norm in self.check.elements.take_inv_norms() {
+            self.writer.push_inv_norm(inv_norm)?;
         }
         Ok(())
     }
 
     fn publish(&mut self) -> Result<(), WriteError> {
+        self.writing.check_lock()?;
         self.stage_inv_norms()?;
-        let mut manifest = self.store.manifest.clone();
-        for (writer, entry) in self.writers.iter_mut().zip(&mut manifest.columns) {
-            if writer.changed() {
-                *entry = writer.finish()?;
-            }
-        }
-        manifest.sequence = manifest.next_sequence(&self.store.dir)?;
-        manifest.rows += self.len() as u64;
-        manifest.next_id += self.len() as u64;
-        manifest.kinds = self.kinds.names();
+        let store = self.store;
+        let mut manifest = Manifest::clone(&self.check.state.committed.manifest);
+        self.writer.finish(&mut manifest)?;
+        manifest.sequence = manifest.next_sequence(&store.dir)?;
+        manifest.rows += self.rows as u64;
+        manifest.next_id = self.next_id;
+        manifest.kinds = self.check.kinds.names();
         // Before the manifest: an append that cannot be read back is not committed.
-        let store = &mut *self.store;
         let columns = Columns::load(&*store.files, &store.dir, &manifest, store.hold)?;
-        store.writable()?.check()?;
-        self.revocable = false;
-        manifest.publish(&*store.files, &store.dir)?;
-        let first = store.len();
-        store.manifest = manifest;
-        store.columns = columns;
-        store.kinds = std::mem::take(&mut self.kinds);
-        store.last_access.append(&mut self.last_access);
-        if let Some(mut keys) = store.keys.take()
-            && keys.extend(&store.columns, first).is_ok()
+        // What came before this append and is only in the journal must not be lost where this is not.
+        let last = self.writing.journal().last_sequence;
+        store.sync_to(self.writing, last)?;
+        let published = store.publish(self.writing, &manifest);
+        if published
+            .as_ref()
+            .map_or_else(WriteError::poisons, |()| true)
         {
-            store.keys = keys.into();
+            self.writer.keep();
         }
+        published?;
+        let extended = store.state().extended(manifest, columns);
+        let journal = self.writing.journal();
+        store.change_state(|state| state.adopt(extended));
+        drop(journal);
         Ok(())
     }
-}
-
-impl Drop for BulkAppend<'_> {
-    fn drop(&mut self) {
-        // A manifest may name the bytes, or another writer be at work: then they are not ours to cut.
-        let ours = self
-            .store
-            .lock
-            .as_ref()
-            .is_some_and(|lock| lock.check().is_ok());
-        if self.revocable && ours {
-            self.writers.iter_mut().for_each(ColumnWriter::roll_back);
-        }
-    }
-}
-
-/// The key of a row that was pushed and not committed.
-fn staged_key(
-    writers: &mut [ColumnWriter],
-    committed: usize,
-    row: usize,
-) -> Result<Vec<u8>, WriteError> {
-    let mut end = |row: usize| {
-        let bytes = writers[Column::KeyEnds as usize].read_back(row as u64 * 8, 8)?;
-        let end = bytes.try_into().expect("8 bytes were read");
-        Ok::<u64, WriteError>(u64::from_le_bytes(end))
-    };
-    let end_at = end(row)?;
-    let start = match row {
-        row if row > committed => end(row - 1)?,
-        // The first row of this append starts where the committed bytes end.
-        _ => writers[Column::KeyBytes as usize].committed(),
-    };
-    writers[Column::KeyBytes as usize].read_back(start, (end_at - start) as usize)
 }
 
 /// What can be said of a memory without its embedding, its key's owner and its kind's index.

@@ -2,6 +2,7 @@
 //! more are made. Without it the disk waits for the append, and then the append for the disk: 1,000,000
 //! memories of 384 f16 took 1.5 times as long (`cargo bench --bench roofline -- --only store`).
 
+use super::error::SYNCING;
 use super::files::{self, File};
 use std::io;
 use std::sync::Arc;
@@ -98,7 +99,7 @@ fn write_all(
 fn wait_for(syncing: Option<JoinHandle<io::Result<()>>>) -> Result<(), Failed> {
     match syncing.map(JoinHandle::join) {
         None | Some(Ok(Ok(()))) => Ok(()),
-        Some(Ok(Err(error))) => Err(("syncing", error)),
+        Some(Ok(Err(error))) => Err((SYNCING, error)),
         Some(Err(panic)) => std::panic::resume_unwind(panic),
     }
 }

@@ -21,7 +21,7 @@ pub(super) enum Hold {
     InMemory,
 }
 
-/// The columns of a store. Last access is not among them: it changes, and the store keeps it itself.
+/// The columns of a store.
 pub(super) struct Columns {
     pub(super) paths: Vec<PathBuf>,
     pub(super) bytes: Vec<Bytes>,
@@ -43,13 +43,34 @@ impl Columns {
         for column in Column::ALL {
             let entry = manifest.column(column);
             let path = dir.join(&entry.file);
-            columns.bytes.push(match column {
-                Column::LastAccess => Bytes::EMPTY,
-                _ => load(files, &path, entry, hold)?,
-            });
+            // What becomes part of the state in memory is checked first.
+            let hold = match column.is_of_rows() {
+                true => hold,
+                false => Hold::InMemory,
+            };
+            columns.bytes.push(load(files, &path, entry, hold)?);
             columns.paths.push(path);
         }
         Ok(columns)
+    }
+
+    /// Every byte is the one that was written. `manifest` is the one they were loaded by.
+    pub(super) fn check(&self, manifest: &Manifest) -> Result<(), Damage> {
+        for ((path, bytes), entry) in self.paths.iter().zip(&self.bytes).zip(&manifest.columns) {
+            let first = check(path, &entry.sums, bytes.as_slice()).next();
+            first.map_or(Ok(()), Err)?;
+        }
+        Ok(())
+    }
+
+    /// Columns of these bytes, in the order of [`Column::ALL`].
+    #[cfg(test)]
+    pub(super) fn owned(bytes: Vec<Vec<u8>>, rows: usize) -> Columns {
+        Columns {
+            paths: (Column::ALL.iter().map(|column| column.name().into())).collect(),
+            bytes: bytes.iter().map(|bytes| Bytes::owned(bytes)).collect(),
+            rows,
+        }
     }
 
     pub(super) fn view<T: Pod>(&self, column: Column) -> &[T] {
@@ -110,6 +131,12 @@ impl Columns {
     pub(super) fn payload(&self, row: usize) -> Result<&[u8], Damage> {
         let (_, payload) = self.span(Column::PayloadEnds, Column::PayloadBytes, row)?;
         Ok(payload)
+    }
+
+    /// The row's evidence as it is encoded.
+    pub(super) fn encoded_evidence(&self, row: usize) -> Result<&[u8], Damage> {
+        let (_, span) = self.span(Column::EvidenceEnds, Column::EvidenceBytes, row)?;
+        Ok(span)
     }
 
     pub(super) fn evidence(&self, row: usize) -> Result<Vec<Reference>, Damage> {

@@ -56,6 +56,22 @@ pub enum Problem {
         /// Bytes in the column.
         bytes: u64,
     },
+    /// A row in the column of deleted ones that does not exist, or not after the one before.
+    #[error("deleted row {row} is out of order, or beyond the {rows} there are")]
+    DeletedRow {
+        /// The row.
+        row: usize,
+        /// Rows of the columns.
+        rows: usize,
+    },
+    /// A row in the column of touches that does not exist.
+    #[error("touched row {row} is beyond the {rows} there are")]
+    TouchedRow {
+        /// The row.
+        row: usize,
+        /// Rows of the columns.
+        rows: usize,
+    },
     /// Text that is no UTF-8.
     #[error("row {row} is not UTF-8")]
     Utf8 {
@@ -125,5 +141,67 @@ pub enum Problem {
         row: usize,
         /// The earlier row.
         first: usize,
+    },
+    /// A segment of the journal that cannot be read.
+    #[error("the segment {what}")]
+    Segment {
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// A segment of the journal that a later version of this crate wrote.
+    #[error("the segment has version {found}; use a newer memorank")]
+    NewerSegment {
+        /// Its version.
+        found: u32,
+    },
+    /// A segment of the journal under another's name.
+    #[error("the header is that of segment {found}, the name is that of {number}")]
+    SegmentNumber {
+        /// In its name.
+        number: u64,
+        /// In its header.
+        found: u64,
+    },
+    /// A segment of the journal that leaves records out, or holds some again.
+    #[error("the segment starts with record {found}; the next is {next}")]
+    SegmentStart {
+        /// The record that was to come.
+        next: u64,
+        /// The record it starts with.
+        found: u64,
+    },
+    /// A segment of the journal that continues another one than was found.
+    #[error("the segment continues one of {found} bytes; the one before it holds {bytes}")]
+    SegmentBefore {
+        /// Bytes found in the segment before it.
+        bytes: u64,
+        /// Bytes that it says it has.
+        found: u64,
+    },
+    /// A record of the journal that nothing says was durable, and that was not written whole.
+    #[error("record {sequence} {what}")]
+    Record {
+        /// Its sequence number.
+        sequence: u64,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// A record of the journal that was durable and cannot be read any more.
+    #[error("record {sequence} {what}, but was durable: {because}")]
+    DurableRecord {
+        /// Its sequence number.
+        sequence: u64,
+        /// What is wrong with it.
+        what: &'static str,
+        /// Who says that it was durable.
+        because: String,
+    },
+    /// A record of the journal that is as it was written, and says what cannot be.
+    #[error("record {sequence}: {what}")]
+    RecordBody {
+        /// Its sequence number.
+        sequence: u64,
+        /// What is wrong with it.
+        what: &'static str,
     },
 }

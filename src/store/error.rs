@@ -7,6 +7,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
+/// What was being done when a sync failed.
+pub(super) const SYNCING: &str = "syncing";
+
+/// What was being done when a manifest did not get its name.
+pub(super) const REPLACING: &str = "replacing";
+
 /// Why a store was not created. Nothing half made is at the path: there is what was there before, or, if the
 /// error came after the store got its name (its directory's sync failed, or the first reading), a
 /// whole and empty store, which can be opened but might not outlive a crash of the system.
@@ -67,7 +73,7 @@ pub enum OpenError {
     /// The store was written by a later version of this crate.
     #[error("{} has format {found}, this version reads up to {VERSION}; use a newer memorank", .path.display())]
     Newer {
-        /// The manifest.
+        /// The manifest, or a segment of the journal.
         path: PathBuf,
         /// Its version.
         found: u64,
@@ -161,6 +167,12 @@ pub enum ReadError {
         /// Rows of the store.
         rows: usize,
     },
+    /// The memory in the row was deleted.
+    #[error("row {row} was deleted")]
+    Deleted {
+        /// The row asked for.
+        row: usize,
+    },
     /// The row's bytes are damaged.
     #[error("{0}; `verify` lists all damage")]
     Damaged(#[from] Damage),
@@ -176,11 +188,27 @@ pub enum WriteError {
         /// The store.
         path: PathBuf,
     },
-    /// An earlier write of this handle failed. What was committed can be read.
+    /// An earlier sync of this handle failed, or another step that leaves unknown what is on the disk. Its
+    /// snapshots can be read.
     #[error("an earlier write to {} failed; close this handle and open the store again", .path.display())]
     Poisoned {
         /// The store.
         path: PathBuf,
+    },
+    /// This thread holds a bulk append of the store, which excludes other appends, checkpoints and
+    /// compactions, so that it would wait for itself.
+    #[error("{} is in a bulk append of this thread; commit or drop that first", .path.display())]
+    Busy {
+        /// The store.
+        path: PathBuf,
+    },
+    /// One record of the journal cannot hold so much.
+    #[error("{bytes} bytes at once are too many for the journal of {}; do it in parts", .path.display())]
+    TooLong {
+        /// The store.
+        path: PathBuf,
+        /// The bytes of the record.
+        bytes: u64,
     },
     /// The store was published as often as its manifest can count.
     #[error("{} was published as often as it can be; copy its memories into a new store", .path.display())]
@@ -189,8 +217,8 @@ pub enum WriteError {
         path: PathBuf,
     },
     /// The lock file is not the one this handle locked: somebody removed it, and another writer may be
-    /// at work.
-    #[error("{} was removed or replaced; it must stay. Nothing was committed", .path.display())]
+    /// at work. This handle writes no more.
+    #[error("{} was removed or replaced; it must stay. What was being written may be lost", .path.display())]
     LockLost {
         /// The lock file.
         path: PathBuf,
@@ -211,6 +239,20 @@ pub enum WriteError {
 }
 
 impl WriteError {
+    /// Whether it leaves unknown what is on the disk: a failed sync may have lost what later ones will not
+    /// write again, a failed rename may have happened, and without the lock the files may be another's,
+    /// who must not find them cut.
+    pub(super) fn poisons(&self) -> bool {
+        matches!(
+            self,
+            WriteError::LockLost { .. }
+                | WriteError::Io {
+                    doing: SYNCING | REPLACING,
+                    ..
+                }
+        )
+    }
+
     pub(super) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> WriteError {
         move |source| WriteError::Io {
             doing,
@@ -245,6 +287,14 @@ pub enum AppendError {
     /// The store has as many rows as it can.
     #[error("the store is full at {MAX_ROWS} memories or has given its last id")]
     Full,
+    /// Ids that are to be left out were given already, or may have been.
+    #[error("the next id is {next}; it cannot go back to {id}, no id is given twice")]
+    IdsGoBack {
+        /// The id asked for.
+        id: u64,
+        /// The id that the next memory gets.
+        next: u64,
+    },
     /// Bytes did not reach the disk.
     #[error(transparent)]
     Write(#[from] WriteError),
@@ -361,13 +411,30 @@ impl MemoryProblem {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TouchError {
-    /// There is no such row.
-    #[error("row {row} of {rows}; nothing was touched")]
-    NoRow {
-        /// The row.
-        row: u32,
-        /// Rows of the store.
-        rows: usize,
+    /// No memory ever had this id.
+    #[error("there is no memory {id}, the next will be {next}; nothing was touched")]
+    NoId {
+        /// The id.
+        id: u64,
+        /// The id of the next memory.
+        next: u64,
+    },
+    /// The handle cannot write.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+/// Why nothing was deleted.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum DeleteError {
+    /// No memory ever had this id.
+    #[error("there is no memory {id}, the next will be {next}; nothing was deleted")]
+    NoId {
+        /// The id.
+        id: u64,
+        /// The id of the next memory.
+        next: u64,
     },
     /// The handle cannot write.
     #[error(transparent)]

@@ -1,54 +1,164 @@
 //! The layout of a store, byte for byte. Another program needs no more than this to read one.
 //!
-//! A store is a directory:
+//! All numbers are little-endian, and nothing is padded. Times are microseconds since the Unix epoch. A
+//! store is a directory:
 //!
 //! ```text
-//! manifest                 which bytes of the other files are the store
-//! lock                     empty; the writer holds an exclusive lock on it; never deleted
-//! embedding.f16            rows * dim elements, or embedding.f32
-//! inv_norm.f32             rows; 1 / length of the stored embedding, 0 = no vector
-//! id.u64                   rows; strictly ascending, all below the manifest's next_id
-//! created.i64              rows; microseconds since the Unix epoch
-//! last_access.<seq>.i64    rows; microseconds since the Unix epoch
-//! expiry.i64               rows; microseconds since the Unix epoch, i64::MAX = none
-//! importance.f32           rows; finite
-//! kind.u16                 rows; index into the manifest's table of kinds
-//! depth.u32                rows
-//! key.ends.u64             rows     } row i is the bytes from ends[i - 1] (0 for the first row)
-//! key.bytes                         } up to ends[i]; UTF-8, an empty span = no key
-//! text.ends.u64, text.bytes         the same; UTF-8
-//! payload.ends.u64, payload.bytes   the same; any bytes
-//! evidence.ends.u64, evidence.bytes the same; references, see below
+//! manifest             which bytes of the other files are the store
+//! lock                 empty; the writer holds an exclusive lock on it; never deleted
+//! journal.<n>          segments of the journal: what the columns do not hold yet
+//!
+//! column               file, with an element for each row if nothing else is said
+//! embedding            embedding.f16 or embedding.f32; dim elements for each row, zeros if it has no vector
+//! inv_norm             inv_norm.f32; 1 / length of the stored embedding, 0 = no vector
+//! id                   id.u64; strictly ascending, all below the manifest's next_id
+//! created              created.i64
+//! last_access          last_access.i64; as it was when the memory was appended
+//! expiry               expiry.i64; i64::MAX = none
+//! importance           importance.f32; finite, not -0
+//! kind                 kind.u16; index into the manifest's table of kinds
+//! depth                depth.u32
+//! key.ends, key        key.ends.u64, key.bytes            } row i is the bytes from ends[i - 1] (0 for the
+//!                                                         } first row) up to ends[i]; UTF-8, empty = no key
+//! text.ends, text      text.ends.u64, text.bytes          the same; UTF-8
+//! payload.ends, payload     payload.ends.u64, payload.bytes    the same; any bytes
+//! evidence.ends, evidence   evidence.ends.u64, evidence.bytes  the same; references, see below
+//! access               access.<seq>.bytes; what was touched since it was appended, not by rows, see below
+//! deleted              deleted.<seq>.u32; the deleted rows, strictly ascending, not by rows
 //! ```
 //!
-//! Every column file is a raw little-endian array from byte 0 without a header:
-//! `numpy.memmap("embedding.f16", "<f2", "r")[:rows * dim].reshape(rows, dim)`. Row i of every
-//! column is the same memory. A row without a vector holds zeros in `embedding`.
+//! Every column's file is a raw array from byte 0 without a header:
+//! `numpy.memmap("embedding.f16", "<f2", "r")[:rows * dim].reshape(rows, dim)`. Row i of every column
+//! is the same memory. Rows named in `deleted` are no memories any more: their bytes stay until a
+//! compaction writes the columns anew without them, and their keys may be those of other rows.
 //!
-//! A column's file is the one its manifest names: `<column>.<type>`, or `<column>.<seq>.<type>` when
-//! it was written anew (`last_access` always is). Bytes past the length in the manifest are not part
-//! of the store: an append that did not commit leaves them, and the next writer cuts them.
+//! A column's file is the one its manifest names: `<column>.<type>`, or `<column>.<seq>.<type>` when it was
+//! written anew (`access` and `deleted` always were). Bytes past the length in the manifest are not part of
+//! the store: an append that did not commit leaves them, and the next writer cuts them.
 //!
-//! **Evidence** of a row is its references, one after another. Each starts with a tag byte:
-//! 0, then the id (u64); or 1, then a length in bytes (u64) and so many bytes of UTF-8, the text of a
-//! reference that named no memory.
+//! **Evidence** of a row is its references, one after another. Each starts with a tag byte: 0, then the id
+//! (u64); or 1, then a length in bytes (u64) and so many bytes of UTF-8, the text of a reference that named
+//! no memory. An id whose row was deleted, or is there no more, is of a memory that is missing.
 //!
-//! **The manifest** is one line and a body:
+//! **Access** is entries of 16 bytes: an agent (u32), a row (u32) and a time (i64), ascending by agent and
+//! row. It is the agent's last access of that memory. Where there is no entry, the agent's last access is
+//! the one in `last_access`, which no entry's time is before. Agent 0 is the store's own.
+//!
+//! # The manifest
+//!
+//! It is one line and a body:
 //!
 //! ```text
 //! memorank store 1 <XXH3-64 of the body, 16 lower-case hex digits> <length of the body in bytes>\n
 //! {"sequence":4,"rows":2,"dtype":"f16","dim":384,"model":null,"next_id":2,"kinds":["observation"],
-//!  "journal_folded":0,"block_bytes":1048576,"columns":{"embedding":{"file":"embedding.f16",
-//!  "bytes":1536,"sums":["9f0c..."]}, ...}}
+//!  "journal_folded":7,"journal_segment":3,"journal_bytes":64,"block_bytes":1048576,
+//!  "columns":{"embedding":{"file":"embedding.f16","bytes":1536,"sums":["9f0c..."]}, ...}}
 //! ```
 //!
-//! The number is the format's version. The body is JSON without spaces. The file ends with it; zeros
-//! after it, as a file system may leave them, are not part of it, and anything else there is damage.
-//! `sequence` counts publications; `journal_folded` is the last position of a journal that the columns
-//! contain (0: none). `sums` are the XXH3-64 (seed 0) of each `block_bytes` of the column's file, the
-//! last one of what is left. A new manifest is written under a temporary name
-//! (`manifest.<pid>.<sequence>.tmp`), synced and renamed over the old one, after everything it names was
-//! synced.
+//! The number is the format's version. The body is JSON without spaces, and has all of these fields and no
+//! others. The file ends with it; zeros after it, as a file system may leave them, are not part of it, and
+//! anything else there is damage.
+//!
+//! ```text
+//! sequence         one more than in the manifest before
+//! rows             rows of the columns
+//! dtype, dim       of embeddings: "f16" or "f32", 1 to 2^20
+//! model            the name of the model that made the embeddings, or null
+//! next_id          no memory in the columns has this id or one above it; no id is given twice
+//! kinds            names, all different
+//! journal_folded   the last record of the journal that the columns hold; 0: none
+//! journal_segment  the number of the segment that reading the journal starts at; 0: there is no journal
+//! journal_bytes    how many bytes of that segment were durable when this manifest was written
+//! block_bytes      1048576
+//! columns          the file of each column, its bytes, and the XXH3-64 (seed 0) of each block_bytes of
+//!                  them, the last one of what is left, as 16 lower-case hex digits
+//! ```
+//!
+//! A new manifest is written under a temporary name (`manifest.<pid>.<sequence>.tmp`), synced and renamed
+//! over the old one, after everything it names was synced.
+//!
+//! # The journal
+//!
+//! It is the segment that the manifest names, then those with the next numbers, while there is one that
+//! continues the one before. Numbers start at 1 and have no leading zeros. A segment starts with a header:
+//!
+//! ```text
+//!  0  16 bytes "memorank journal"
+//! 16  u32  version, 1
+//! 20  u32  flags: 1 = takeover, all else 0
+//! 24  u64  number, as in the name
+//! 32  u64  sequence number of its first record, from 1
+//! 40  u64  bytes of the segment that it continues, all of them durable; 0 for a takeover
+//! 48  u64  salt: any number that nobody can foresee
+//! 56  u64  XXH3-64 (seed 0) of the 56 bytes before
+//! ```
+//!
+//! A takeover holds anew all records of earlier segments that the columns do not hold, and counts only if the
+//! manifest names it: found after another segment, it ends the journal. (A writer takes over before it
+//! writes for the first time. It writes `journal.<n>.tmp`, renames it, and then writes a manifest that names
+//! it.) Any other segment continues the one with the number before. From byte 64 on come records, one after
+//! another:
+//!
+//! ```text
+//!  0  u32  0x314a524d, the bytes "MRJ1"
+//!  4  u32  bytes of the body
+//!  8  u64  sequence number: one more than the record before has, here or in the segment before
+//! 16  u64  bytes of this segment known to be durable when it was written; no more than lie before it
+//! 24  u64  XXH3-64 of the 24 bytes before and the body, with the segment's salt as seed
+//! 32       the body
+//! ```
+//!
+//! A body is one of these:
+//!
+//! ```text
+//! append  1 (u8), first id (u64), count (u32), so many memories, with ids from the first id on
+//! touch   2 (u8), agent (u32), now (i64), count (u32), so many ids (u64)
+//! delete  3 (u8), count (u32), so many ids (u64)
+//! ```
+//!
+//! and a memory in it is
+//!
+//! ```text
+//! i64    created
+//! i64    last access
+//! i64    expiry, i64::MAX = none
+//! f32    importance, finite and not -0
+//! u32    depth
+//! f32    inverse norm, above 0 and finite; 0 = no vector
+//! u8     1 = there is a vector, 0 = there is none
+//! bytes  kind, UTF-8, not empty      } each of these is a length (u32) and so many bytes
+//! bytes  key, UTF-8, empty = none    }
+//! bytes  text, UTF-8                 }
+//! bytes  payload                     }
+//! bytes  evidence, as in its column  }
+//! dim elements as in the column of embeddings, if there is a vector
+//! ```
+//!
+//! An append's memories are rows after all there were; it holds for all of them or for none, and its first id
+//! is at least the next one (ids between are never given). A touch makes the agent's last access of each of the
+//! memories the later of `now` and what it was. What is touched or deleted has an id below the next one,
+//! and may be there no more. Records up to `journal_folded` are in the columns already.
+//!
+//! The first place of a segment without a valid record (whole, its sum right, its sequence number the next)
+//! ends it. What stands there is what a crash left, and is left out, unless it was durable: if a valid record
+//! after it says that more bytes were durable than lie before it, or the next segment continues more, or the
+//! manifest names the segment and more of its bytes, or the journal ends there before `journal_folded`, the
+//! file is damaged. So is a segment with a broken header, unless it comes after another one, ends with the
+//! header and nothing continues it: then a crash left it.
+//!
+//! # Reading a store
+//!
+//! Of a store that was closed, or whose journal was folded by a checkpoint, the columns are all there is:
+//! the last segment holds nothing but its header. This reads one (`docs/read_store.py`); it checks no
+//! checksums and does not read the journal.
+//!
+//! ```python
+#![doc = include_str!("../../docs/read_store.py")]
+//! ```
+//!
+//! A reader takes no lock, so a writer may replace or remove files under it. It reads the manifest, then
+//! looks which segments there are, then reads columns and segments, then the manifest again: if its sequence
+//! is another now, it starts over. What it opened it can keep.
 
 use crate::kernel::Dtype;
 use std::num::NonZeroUsize;
@@ -66,7 +176,7 @@ pub(super) const BLOCK_BYTES: usize = 1 << 20;
 pub(super) const MAX_ROWS: u64 = u32::MAX as u64;
 
 /// The most elements of an embedding.
-pub(super) const MAX_DIM: usize = 1 << 20;
+pub(crate) const MAX_DIM: usize = 1 << 20;
 
 /// The most kinds of a store: an index into their table is a u16.
 pub(super) const MAX_KINDS: usize = u16::MAX as usize;
@@ -97,10 +207,14 @@ pub(super) enum Column {
     PayloadBytes,
     EvidenceEnds,
     EvidenceBytes,
+    /// What was touched since it was appended.
+    Access,
+    /// The deleted rows.
+    Deleted,
 }
 
 impl Column {
-    pub(super) const COUNT: usize = 17;
+    pub(super) const COUNT: usize = 19;
 
     pub(super) const ALL: [Column; Column::COUNT] = [
         Column::Embedding,
@@ -120,6 +234,8 @@ impl Column {
         Column::PayloadBytes,
         Column::EvidenceEnds,
         Column::EvidenceBytes,
+        Column::Access,
+        Column::Deleted,
     ];
 
     /// Its name in the manifest and at the start of its file's name.
@@ -142,6 +258,8 @@ impl Column {
             Column::PayloadBytes => "payload",
             Column::EvidenceEnds => "evidence.ends",
             Column::EvidenceBytes => "evidence",
+            Column::Access => "access",
+            Column::Deleted => "deleted",
         }
     }
 
@@ -152,19 +270,26 @@ impl Column {
             Column::InvNorm | Column::Importance => "f32",
             Column::Created | Column::LastAccess | Column::Expiry => "i64",
             Column::Kind => "u16",
-            Column::Depth => "u32",
+            Column::Depth | Column::Deleted => "u32",
             Column::Id
             | Column::KeyEnds
             | Column::TextEnds
             | Column::PayloadEnds
             | Column::EvidenceEnds => "u64",
-            Column::KeyBytes | Column::TextBytes | Column::PayloadBytes | Column::EvidenceBytes => {
-                "bytes"
-            }
+            Column::KeyBytes
+            | Column::TextBytes
+            | Column::PayloadBytes
+            | Column::EvidenceBytes
+            | Column::Access => "bytes",
         }
     }
 
-    /// The bytes of `rows` rows, or `None` where rows differ in length. `Some(None)`: more than a u64
+    /// Whether it has a value for each row: those that have not are written anew at each checkpoint.
+    pub(super) fn is_of_rows(self) -> bool {
+        !matches!(self, Column::Access | Column::Deleted)
+    }
+
+    /// The bytes of `rows` rows, or `None` where they do not follow from their number. `Some(None)`: more than a u64
     /// can say.
     pub(super) fn bytes_of(
         self,
@@ -174,6 +299,7 @@ impl Column {
     ) -> Option<Option<u64>> {
         let row = match self.element(dtype) {
             "bytes" => return None,
+            _ if !self.is_of_rows() => return None,
             _ if self == Column::Embedding => {
                 (dim.get() as u64).checked_mul(dtype.size_bytes() as u64)
             }

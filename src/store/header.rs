@@ -5,7 +5,7 @@ use super::format::{MAGIC, VERSION};
 use std::path::Path;
 
 /// 16 lower-case hexadecimal digits.
-pub(super) fn parse_sum(text: &str) -> Option<u64> {
+pub(crate) fn parse_sum(text: &str) -> Option<u64> {
     let sum = u64::from_str_radix(text, 16).ok()?;
     (format!("{sum:016x}") == text).then_some(sum)
 }

@@ -13,7 +13,11 @@ pub struct Info {
     /// The store's directory.
     pub path: PathBuf,
     /// Memories.
-    pub rows: usize,
+    pub memories: usize,
+    /// Rows of deleted memories, until a compaction.
+    pub deleted: usize,
+    /// Rows that are in the journal only, until a checkpoint.
+    pub in_journal: usize,
     /// Memories without a vector: never candidates.
     pub without_vector: usize,
     /// The id of the next memory.
@@ -43,20 +47,26 @@ pub struct FileInfo {
 impl Store {
     /// What the store is and where its bytes are. Reads the column of inverse norms.
     pub fn info(&self) -> Info {
-        let files = Column::ALL.into_iter().zip(&self.manifest.columns);
+        let state = self.snapshot();
+        let manifest = state.manifest();
+        let files = Column::ALL.into_iter().zip(&manifest.columns);
         let files = files.map(|(column, entry)| FileInfo {
             path: self.dir.join(&entry.file),
-            element: column.element(self.dtype()),
+            element: column.element(manifest.dtype),
             bytes: entry.bytes,
         });
+        let rows = 0..state.rows();
+        let without = rows.filter(|&row| state.is_live(row) && !state.has_embedding(row));
         Info {
             path: self.dir.clone(),
-            rows: self.len(),
-            without_vector: self.inv_norms().iter().filter(|&&n| n == 0.0).count(),
-            next_id: self.next_id(),
-            dim: self.dim(),
-            dtype: self.dtype(),
-            model: self.manifest.model.clone(),
+            memories: state.len(),
+            deleted: state.rows() - state.len(),
+            in_journal: state.rows() - manifest.rows as usize,
+            without_vector: without.count(),
+            next_id: state.next_id(),
+            dim: manifest.dim,
+            dtype: manifest.dtype,
+            model: manifest.model.clone(),
             files: files.collect(),
         }
     }

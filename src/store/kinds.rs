@@ -26,9 +26,14 @@ impl Kinds {
         self.table.iter().map(Kind::to_string).collect()
     }
 
+    /// The kind's index, if it has one.
+    pub(super) fn index_of(&self, kind: &Kind) -> Option<u16> {
+        self.index.get(kind).copied()
+    }
+
     /// The kind's index. A new kind is added.
     pub(super) fn intern(&mut self, kind: &Kind) -> Result<u16, MemoryProblem> {
-        if let Some(&index) = self.index.get(kind) {
+        if let Some(index) = self.index_of(kind) {
             return Ok(index);
         }
         let name = kind.as_str();

@@ -1,7 +1,7 @@
 //! The manifest: read with every field distrusted, written so that the old or the new one is there
 //! whole after any crash.
 
-use super::error::{OpenError, WriteError};
+use super::error::{OpenError, REPLACING, SYNCING, WriteError};
 use super::files::{self, File, Files, What};
 use super::format::{BLOCK_BYTES, Column, MANIFEST, MAX_DIM, MAX_KINDS, MAX_ROWS, VERSION};
 use super::header::{HEADER_MAX, Header, parse_sum};
@@ -23,7 +23,12 @@ pub(super) struct Manifest {
     pub(super) model: Option<String>,
     pub(super) next_id: u64,
     pub(super) kinds: Vec<String>,
+    /// The last record of the journal that the columns hold.
     pub(super) journal_folded: u64,
+    /// The segment that recovery starts at; 0: none.
+    pub(super) journal_segment: u64,
+    /// How much of it was durable when this was published.
+    pub(super) journal_bytes: u64,
     /// In the order of [`Column::ALL`].
     pub(super) columns: Vec<Entry>,
 }
@@ -47,6 +52,8 @@ struct Body {
     next_id: u64,
     kinds: Vec<String>,
     journal_folded: u64,
+    journal_segment: u64,
+    journal_bytes: u64,
     block_bytes: u64,
     columns: BTreeMap<String, BodyColumn>,
 }
@@ -63,7 +70,7 @@ impl Manifest {
     /// The manifest of a store without rows.
     pub(super) fn new(dim: NonZeroUsize, dtype: Dtype, model: Option<String>) -> Manifest {
         let entry = |column: Column| Entry {
-            file: column.file(dtype, (column == Column::LastAccess).then_some(0)),
+            file: column.file(dtype, (!column.is_of_rows()).then_some(0)),
             bytes: 0,
             sums: Vec::new(),
         };
@@ -76,6 +83,8 @@ impl Manifest {
             next_id: 0,
             kinds: Vec::new(),
             journal_folded: 0,
+            journal_segment: 0,
+            journal_bytes: 0,
             columns: Column::ALL.into_iter().map(entry).collect(),
         }
     }
@@ -212,6 +221,8 @@ impl Manifest {
             next_id: body.next_id,
             kinds: body.kinds,
             journal_folded: body.journal_folded,
+            journal_segment: body.journal_segment,
+            journal_bytes: body.journal_bytes,
             columns,
         })
     }
@@ -242,6 +253,8 @@ impl Manifest {
             next_id: self.next_id,
             kinds: self.kinds.clone(),
             journal_folded: self.journal_folded,
+            journal_segment: self.journal_segment,
+            journal_bytes: self.journal_bytes,
             block_bytes: BLOCK_BYTES as u64,
             columns: columns.collect(),
         };
@@ -250,19 +263,29 @@ impl Manifest {
         [header.into_bytes(), body].concat()
     }
 
-    /// Makes this the store's manifest. Everything it names has been synced.
+    /// Makes this the store's manifest. Everything it names has been synced. An error that does not
+    /// [poison](WriteError::poisons) leaves the one before.
     pub(super) fn publish(&self, files: &dyn Files, dir: &Path) -> Result<(), WriteError> {
         let (pid, sequence) = (std::process::id(), self.sequence);
         let temporary = dir.join(format!("{MANIFEST}.{pid}.{sequence}.tmp"));
-        let file =
-            (files.create_new(&temporary)).map_err(WriteError::io("creating", &temporary))?;
-        files::write_all_at(&*file, 0, &self.to_bytes())
-            .map_err(WriteError::io("writing", &temporary))?;
-        file.sync().map_err(WriteError::io("syncing", &temporary))?;
-        sync_directory(files, dir)?;
+        let written = self.write(files, &temporary).and_then(|()| {
+            // The files it names have their names for good, too.
+            sync_directory(files, dir)
+        });
+        if let Err(error) = written {
+            let _ = files.remove_file(&temporary);
+            return Err(error);
+        }
         let path = dir.join(MANIFEST);
-        (files.rename(&temporary, &path)).map_err(WriteError::io("replacing", &path))?;
+        (files.rename(&temporary, &path)).map_err(WriteError::io(REPLACING, &path))?;
         sync_directory(files, dir)
+    }
+
+    fn write(&self, files: &dyn Files, path: &Path) -> Result<(), WriteError> {
+        let file = create_anew(files, path)?;
+        files::write_all_at(&*file, 0, &self.to_bytes())
+            .map_err(WriteError::io("writing", path))?;
+        file.sync().map_err(WriteError::io(SYNCING, path))
     }
 
     /// Whether `file` is a manifest that was being written.
@@ -335,9 +358,21 @@ fn offset_of(error: &serde_json::Error, json: &[u8]) -> u64 {
     (before + error.column().saturating_sub(1)) as u64
 }
 
+/// Makes a file that the holder of the lock writes: one that is there already is what a writer left that
+/// was stopped.
+pub(super) fn create_anew(files: &dyn Files, path: &Path) -> Result<Box<dyn File>, WriteError> {
+    let created = match files.create_new(path) {
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => files
+            .remove_file(path)
+            .and_then(|()| files.create_new(path)),
+        created => created,
+    };
+    created.map_err(WriteError::io("creating", path))
+}
+
 /// Makes the names in a directory durable.
 pub(super) fn sync_directory(files: &dyn Files, dir: &Path) -> Result<(), WriteError> {
-    files.sync_dir(dir).map_err(WriteError::io("syncing", dir))
+    files.sync_dir(dir).map_err(WriteError::io(SYNCING, dir))
 }
 
 #[cfg(test)]
@@ -447,7 +482,7 @@ mod tests {
 
     #[test]
     fn the_last_sequence_can_be_read_and_nothing_more_be_published() {
-        use crate::store::{CreateOptions, Store};
+        use crate::store::{Agent, CreateOptions, Store};
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("store");
         let (dim, dtype, model) = (NonZeroUsize::MIN, Dtype::F32, None);
@@ -466,24 +501,25 @@ mod tests {
             depth: 0,
             payload: b"",
         };
-        let set = |sequence| {
-            let mut manifest = Manifest::read(&Disk, &path).unwrap();
-            manifest.sequence = sequence;
-            manifest.publish(&Disk, &path).unwrap();
-        };
-        set(u64::MAX - 1);
-        let mut store = Store::open(&path).unwrap();
+        let mut manifest = Manifest::read(&Disk, &path).unwrap();
+        manifest.sequence = u64::MAX - 1;
+        manifest.publish(&Disk, &path).unwrap();
+        let store = Store::open(&path).unwrap();
         store.append(std::slice::from_ref(&memory)).unwrap();
+        // The journal needs no more manifests.
+        store.append(std::slice::from_ref(&memory)).unwrap();
+        let exhausted = |error: WriteError| matches!(error, WriteError::Exhausted { .. });
+        assert!(store.checkpoint().is_err_and(exhausted));
+        assert!(store.close().is_err_and(exhausted));
+        let store = Store::open(&path).unwrap();
+        assert_eq!(store.snapshot().len(), 2);
         let error = store.append(&[memory]).unwrap_err();
         assert!(error.to_string().contains("as often as"), "{error}");
+        let touched = store.touch(Agent::OWN, &[0], 1);
+        assert!(touched.is_err_and(|e| e.to_string().contains("as often as")));
         drop(store);
-        let mut store = Store::open(&path).unwrap();
-        assert_eq!(store.len(), 1);
-        store.touch(&[0], 1).unwrap();
-        let exhausted = matches!(store.sync(), Err(WriteError::Exhausted { .. }));
-        assert!(exhausted);
-        drop(store);
-        assert_eq!(Store::open_read_only(&path).unwrap().last_access(), [0]);
+        let left = Store::open_read_only(&path).unwrap().snapshot();
+        assert_eq!((left.len(), left.last_access(Agent::OWN, 0)), (2, 0));
     }
 
     #[test]

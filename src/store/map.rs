@@ -66,6 +66,14 @@ impl Bytes {
         Ok(Bytes(Held::Owned { words, len }))
     }
 
+    #[cfg(test)]
+    pub(super) fn owned(bytes: &[u8]) -> Bytes {
+        let mut words = vec![0_u64; bytes.len().div_ceil(8)];
+        bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
+        let len = bytes.len();
+        Bytes(Held::Owned { words, len })
+    }
+
     pub(super) fn as_slice(&self) -> &[u8] {
         match &self.0 {
             Held::Mapped(map) => map,

@@ -72,10 +72,10 @@ pub struct NewMemory<'a> {
     pub payload: &'a [u8],
 }
 
-/// A stored memory, borrowed from the store.
+/// A stored memory, borrowed from a snapshot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Memory<'a> {
-    /// Dense, never reused.
+    /// Ascending with the rows, never reused.
     pub id: u64,
     /// The caller's own name for it.
     pub key: Option<&'a str>,
@@ -83,7 +83,7 @@ pub struct Memory<'a> {
     pub kind: &'a Kind,
     /// What it says.
     pub text: &'a str,
-    /// Whether it has an embedding (see `Store::embedding`).
+    /// Whether it has an embedding (see [`Snapshot::embedding`](super::Snapshot::embedding)).
     pub has_embedding: bool,
     /// When it was made, in microseconds since the Unix epoch.
     pub created: i64,

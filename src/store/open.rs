@@ -1,21 +1,22 @@
 //! Creating and opening a store.
 
 use super::Store;
-use super::column::{self, Columns, Hold};
+use super::column::Hold;
 use super::damage::{Damage, Problem};
-use super::error::{CreateError, OpenError, WriteError};
-use super::files::{self, Disk, Files, What};
-use super::format::{Column, MAX_DIM};
-use super::kinds::Kinds;
+use super::error::{CreateError, OpenError, SYNCING, WriteError};
+use super::files::{Disk, Files, What};
+use super::format::MAX_DIM;
 use super::lock::Lock;
 use super::manifest::{Manifest, sync_directory};
+use super::recover::{self, Loaded};
 use super::temporary::Temporary;
 use super::verify::{self, VerifyReport};
+use super::writing::Writing;
 use crate::kernel::Dtype;
 use std::io;
 use std::num::NonZeroUsize;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex};
 
 /// What a store is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,15 +30,62 @@ pub struct CreateOptions {
 }
 
 /// How a store is opened. The default is for writing, by map, without reading the columns.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenOptions {
     /// Take no lock and change no byte.
     pub read_only: bool,
     /// Check everything that [`verify()`](super::verify()) checks, and refuse a damaged store.
     pub verify: bool,
     /// Read the columns into memory instead of mapping them, checking their checksums: nothing that
-    /// happens to the files later can be seen or do harm. A writer reads them again after each append.
+    /// happens to the files later can be seen or do harm. A writer reads them again after each checkpoint.
     pub in_memory: bool,
+    /// What a writer's operations promise when they return.
+    pub durability: Durability,
+    /// How long the journal may grow, in bytes, before it is folded into the columns; `u64::MAX`: until it
+    /// is closed. A longer journal makes opening slower.
+    pub checkpoint_bytes: u64,
+}
+
+impl Default for OpenOptions {
+    fn default() -> OpenOptions {
+        OpenOptions {
+            read_only: false,
+            verify: false,
+            in_memory: false,
+            durability: Durability::default(),
+            checkpoint_bytes: 64 << 20,
+        }
+    }
+}
+
+/// What operations promise when they return.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Durability {
+    /// Of appends and deletes; [`OnDisk`](Promise::OnDisk) by default. Bulk appends are on disk in any case.
+    pub appends: Promise,
+    /// Of touches; [`Written`](Promise::Written) by default: a sync for every retrieval would cost more than the
+    /// retrieval.
+    pub touches: Promise,
+}
+
+impl Default for Durability {
+    fn default() -> Durability {
+        Durability {
+            appends: Promise::OnDisk,
+            touches: Promise::Written,
+        }
+    }
+}
+
+/// What is true of an operation that returned. Whatever is promised, a store that is opened after a crash holds
+/// what was done up to some moment, and nothing of what was done later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Promise {
+    /// It is in the journal: it survives the end of the process, also by a signal. A crash of the system can undo
+    /// it until the next sync.
+    Written,
+    /// It was synced: it survives a crash of the system.
+    OnDisk,
 }
 
 /// How often a reader starts over when a writer replaced the files under it.
@@ -57,7 +105,7 @@ impl Store {
         Store::create_on(Arc::new(Disk), path, options)
     }
 
-    /// As [`create`](Store::create), in any file system, [in memory](files::InMemory) say.
+    /// As [`create`](Store::create), in any file system, [in memory](super::files::InMemory) say.
     ///
     /// # Errors
     /// As [`create`](Store::create).
@@ -67,51 +115,14 @@ impl Store {
         options: &CreateOptions,
     ) -> Result<Store, CreateError> {
         let path = path.as_ref();
-        let dim = options.dim.get();
-        if dim > MAX_DIM {
-            return Err(CreateError::Dim { dim });
-        }
-        if path.file_name().is_none() {
-            return Err(CreateError::NoName { path: path.into() });
-        }
-        let exists = || CreateError::Exists { path: path.into() };
-        match files.what(path) {
-            Ok(What::Directory) => {
-                let names = files.list(path).map_err(WriteError::io("listing", path))?;
-                if !names.is_empty() {
-                    return Err(exists());
-                }
-            }
-            Ok(_) => return Err(exists()),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-            Err(e) => return Err(WriteError::io("examining", path)(e).into()),
-        }
-        let making = WriteError::io("making a directory beside", path);
-        let temporary = Temporary::beside(files.clone(), path).map_err(making)?;
-        let parent = temporary.parent().to_owned();
-        let manifest = fill(&*files, temporary.path(), options)?;
-        let lock = temporary.rename(path).map_err(|e| match e.kind() {
-            io::ErrorKind::DirectoryNotEmpty
-            | io::ErrorKind::NotADirectory
-            | io::ErrorKind::AlreadyExists => exists(),
-            _ => WriteError::io("naming", path)(e).into(),
+        check_dim(options.dim)?;
+        let (manifest, lock) = make(&files, path, |dir| {
+            fill(&*files, dir, options).map_err(CreateError::from)
         })?;
-        sync_directory(&*files, &parent)?;
-        let columns =
-            Columns::load(&*files, path, &manifest, Hold::Mapped).map_err(WriteError::from)?;
-        Ok(Store {
-            files,
-            dir: path.to_owned(),
-            manifest,
-            columns,
-            kinds: Kinds::default(),
-            last_access: Vec::new(),
-            touched: false,
-            keys: OnceLock::new(),
-            hold: Hold::Mapped,
-            lock: Some(lock),
-            poisoned: false,
-        })
+        let hold = Hold::Mapped;
+        let loaded = recover::load(&*files, path, &manifest, hold).map_err(WriteError::from)?;
+        let options = OpenOptions::default();
+        Ok(Store::new(files, path, hold, &options, loaded, Some(lock)))
     }
 
     /// Opens a store for writing, by map: no other program may write to its directory while the handle lives
@@ -146,7 +157,7 @@ impl Store {
         Store::open_on(Arc::new(Disk), path, options)
     }
 
-    /// As [`open_with`](Store::open_with), in any file system, [in memory](files::InMemory) say.
+    /// As [`open_with`](Store::open_with), in any file system, [in memory](super::files::InMemory) say.
     ///
     /// # Errors
     /// As [`open_with`](Store::open_with).
@@ -166,14 +177,13 @@ impl Store {
             true => None,
             false => Some(Lock::take(&*files, dir)?),
         };
-        let (manifest, (columns, last_access, report)) = read_whole(&*files, dir, |manifest| {
-            let columns = Columns::load(&*files, dir, manifest, hold)?;
-            let last_access = load_last_access(&*files, dir, manifest)?;
+        let (loaded, report) = read_whole(&*files, dir, |manifest| {
+            let loaded = recover::load(&*files, dir, manifest, hold)?;
             let report = match options.verify {
                 true => verify::check_current(&*files, dir, manifest)?,
                 false => VerifyReport::default(),
             };
-            Ok((columns, last_access, report))
+            Ok((loaded, report))
         })?;
         if let Some(first) = report.damages.first() {
             return Err(OpenError::Damaged {
@@ -181,63 +191,54 @@ impl Store {
                 count: report.damages.len(),
             });
         }
-        if lock.is_some() {
-            sweep(&*files, dir, &manifest);
-        }
-        Ok(Store {
+        Ok(Store::new(files, dir, hold, options, loaded, lock))
+    }
+
+    fn new(
+        files: Arc<dyn Files>,
+        dir: &Path,
+        hold: Hold,
+        options: &OpenOptions,
+        loaded: Loaded,
+        lock: Option<Lock>,
+    ) -> Store {
+        Store {
             files,
             dir: dir.to_owned(),
-            kinds: Kinds::new(&manifest.kinds),
-            manifest,
-            columns,
-            last_access,
-            touched: false,
-            keys: OnceLock::new(),
             hold,
-            lock,
-            poisoned: false,
-        })
+            durability: options.durability,
+            checkpoint_bytes: options.checkpoint_bytes,
+            state: Mutex::new(Arc::new(loaded.state)),
+            writing: lock.map(|lock| Writing::new(lock, &loaded.journal)),
+            recovery: loaded.journal.recovery,
+        }
     }
 }
 
-/// Reads a manifest and what it names. If a file is gone because a writer has published a new manifest
-/// meanwhile, starts over.
+/// Reads a manifest and what it names. A writer may be at work: if it published a new manifest meanwhile, all is
+/// read again; and what looks like damage counts only if it is found twice.
 pub(super) fn read_whole<T>(
     files: &dyn Files,
     dir: &Path,
     read: impl Fn(&Manifest) -> Result<T, Damage>,
-) -> Result<(Manifest, T), OpenError> {
+) -> Result<T, OpenError> {
     let mut manifest = Manifest::read(files, dir)?;
-    for _ in 1..ATTEMPTS {
-        match read(&manifest) {
-            Ok(whole) => return Ok((manifest, whole)),
-            Err(damage) => {
-                let newer = Manifest::read(files, dir)?;
-                if newer.sequence == manifest.sequence {
-                    return Err(damage.into());
-                }
-                manifest = newer;
-            }
+    let mut damage = None;
+    for _ in 0..ATTEMPTS {
+        let whole = read(&manifest);
+        let now = Manifest::read(files, dir)?;
+        if now.sequence != manifest.sequence {
+            (manifest, damage) = (now, None);
+            continue;
+        }
+        match whole {
+            Ok(whole) => return Ok(whole),
+            Err(found) if damage.as_ref() == Some(&found) => return Err(found.into()),
+            Err(found) => damage = Some(found),
         }
     }
-    let whole = read(&manifest)?;
-    Ok((manifest, whole))
-}
-
-/// Last access is kept in memory and written anew, so its old checksums are checked here.
-fn load_last_access(
-    files: &dyn Files,
-    dir: &Path,
-    manifest: &Manifest,
-) -> Result<Vec<i64>, Damage> {
-    let entry = manifest.column(Column::LastAccess);
-    let path = dir.join(&entry.file);
-    let file = column::open(files, &path, entry)?;
-    let mut last_access = vec![0_i64; manifest.rows as usize];
-    let bytes = bytemuck::cast_slice_mut(&mut last_access);
-    files::read_exact_at(&*file, 0, bytes).map_err(|e| column::unreadable(&path, &e))?;
-    let first = column::check(&path, &entry.sums, bytes).next();
-    first.map_or(Ok(last_access), Err)
+    // Never still: the writer publishes faster than it can be read.
+    Ok(read(&manifest)?)
 }
 
 impl From<Damage> for OpenError {
@@ -249,6 +250,10 @@ impl From<Damage> for OpenError {
                 path,
                 expected,
                 found,
+            },
+            Problem::NewerSegment { found } => OpenError::Newer {
+                path,
+                found: found.into(),
             },
             Problem::Unreadable(what) => OpenError::Io {
                 doing: "reading",
@@ -267,42 +272,63 @@ impl From<Damage> for OpenError {
     }
 }
 
+/// Whether a store can have embeddings of so many elements.
+pub(super) fn check_dim(dim: NonZeroUsize) -> Result<(), CreateError> {
+    match dim.get() {
+        ..=MAX_DIM => Ok(()),
+        dim => Err(CreateError::Dim { dim }),
+    }
+}
+
+/// Makes a store's directory under a temporary name beside `path`, has it filled, and renames it: there is a
+/// whole store or none. Gives what `fill` gave, and the store's lock.
+pub(super) fn make<T, E: From<CreateError>>(
+    files: &Arc<dyn Files>,
+    path: &Path,
+    fill: impl FnOnce(&Path) -> Result<T, E>,
+) -> Result<(T, Lock), E> {
+    let failed = |error: WriteError| E::from(CreateError::Write(error));
+    if path.file_name().is_none() {
+        return Err(CreateError::NoName { path: path.into() }.into());
+    }
+    let exists = || CreateError::Exists { path: path.into() };
+    match files.what(path) {
+        Ok(What::Directory) => {
+            let names = files.list(path).map_err(WriteError::io("listing", path));
+            if !names.map_err(failed)?.is_empty() {
+                return Err(exists().into());
+            }
+        }
+        Ok(_) => return Err(exists().into()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+        Err(e) => return Err(failed(WriteError::io("examining", path)(e))),
+    }
+    let making = WriteError::io("making a directory beside", path);
+    let temporary = Temporary::beside(files.clone(), path).map_err(|e| failed(making(e)))?;
+    let parent = temporary.parent().to_owned();
+    let filled = fill(temporary.path())?;
+    let lock = temporary.rename(path).map_err(|e| match e.kind() {
+        io::ErrorKind::DirectoryNotEmpty
+        | io::ErrorKind::NotADirectory
+        | io::ErrorKind::AlreadyExists => exists(),
+        _ => WriteError::io("naming", path)(e).into(),
+    })?;
+    sync_directory(&**files, &parent).map_err(failed)?;
+    Ok((filled, lock))
+}
+
 /// Makes an empty store in a directory that holds nothing but its lock.
-fn fill(files: &dyn Files, dir: &Path, options: &CreateOptions) -> Result<Manifest, WriteError> {
+pub(super) fn fill(
+    files: &dyn Files,
+    dir: &Path,
+    options: &CreateOptions,
+) -> Result<Manifest, WriteError> {
     let manifest = Manifest::new(options.dim, options.dtype, options.model.clone());
     for entry in &manifest.columns {
         let path = dir.join(&entry.file);
         let file = (files.create_new(&path)).map_err(WriteError::io("creating", &path))?;
-        file.sync().map_err(WriteError::io("syncing", &path))?;
+        file.sync().map_err(WriteError::io(SYNCING, &path))?;
     }
     manifest.publish(files, dir)?;
     Ok(manifest)
-}
-
-/// Removes what a writer that was stopped left behind: manifests half written, numbered column files that
-/// no manifest names, and bytes past the committed ones. As well as it goes; the next writer tries again.
-fn sweep(files: &dyn Files, dir: &Path, manifest: &Manifest) {
-    let Ok(names) = files.list(dir) else {
-        return;
-    };
-    for name in names {
-        let Some(name) = name.to_str() else {
-            continue;
-        };
-        let numbered = Column::ALL.into_iter().any(|column| {
-            matches!(column.sequence_in(manifest.dtype, name), Some(Some(_)))
-                && manifest.column(column).file != name
-        });
-        if numbered || Manifest::is_temporary(name) {
-            let _ = files.remove_file(&dir.join(name));
-        }
-    }
-    for entry in &manifest.columns {
-        let path = dir.join(&entry.file);
-        if let Ok(file) = files.open_to_write(&path)
-            && file.bytes().is_ok_and(|found| found > entry.bytes)
-        {
-            let _ = file.set_len(entry.bytes);
-        }
-    }
 }

@@ -73,6 +73,22 @@ impl Temporary {
         &self.parent
     }
 
+    /// Gives what was made in it under `name`, and is durable there, its place, durably: all of it or nothing,
+    /// and only if nothing is there, not even an empty directory.
+    #[cfg(feature = "import")]
+    pub(crate) fn publish(self, name: &str, destination: &Path) -> io::Result<()> {
+        match self.files.what(destination) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            Err(e) => return Err(e),
+            Ok(_) => return Err(io::ErrorKind::AlreadyExists.into()),
+        }
+        self.files.rename(&self.path.join(name), destination)?;
+        self.files.sync_dir(&self.parent).inspect_err(|_| {
+            // Not known to be durable: better none. A second failure would add nothing to the first.
+            let _ = self.files.remove_dir_all(destination);
+        })
+    }
+
     /// Gives the whole directory its name, replacing an empty directory and nothing else. Gives its lock.
     pub(super) fn rename(mut self, destination: &Path) -> io::Result<Lock> {
         self.files.rename(&self.path, destination)?;

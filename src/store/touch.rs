@@ -1,86 +1,140 @@
-//! Touches: last access is a column in memory, and a new file whenever it is synced.
+//! Touches and deletes: a record in the journal, and the same in memory.
 
+use super::Promise;
 use super::Store;
-use super::error::{TouchError, WriteError};
-use super::format::Column;
-use super::manifest::Entry;
-use super::writer::ColumnWriter;
+use super::access::Agent;
+use super::error::{DeleteError, TouchError, WriteError};
+use super::journal::{Body, Ids, encode};
+use super::state::State;
+use super::writing::Writing;
 
-impl Store {
-    /// Records that `rows` were retrieved at `now`: the last access of each becomes the later of `now`
-    /// and what it was. Kept in memory until [`sync`](Store::sync), [`close`](Store::close) or drop.
-    ///
-    /// # Errors
-    /// If a row does not exist or the handle cannot write. Nothing was touched then.
-    pub fn touch(&mut self, rows: &[u32], now: i64) -> Result<(), TouchError> {
-        self.writable()?;
-        let len = self.len();
-        if let Some(&row) = rows.iter().find(|&&row| row as usize >= len) {
-            return Err(TouchError::NoRow { row, rows: len });
+/// An id that no memory ever had.
+struct NoId {
+    id: u64,
+    next: u64,
+}
+
+/// What is done to some memories.
+#[derive(Clone, Copy)]
+enum Change {
+    Touch { agent: Agent, now: i64 },
+    Delete,
+}
+
+impl Change {
+    /// Whether a live memory is another one afterwards.
+    fn alters(self, state: &State, row: usize) -> bool {
+        match self {
+            Change::Touch { agent, now } => state.last_access(agent, row) < now,
+            Change::Delete => true,
         }
-        for &row in rows {
-            let last = &mut self.last_access[row as usize];
-            self.touched |= now > *last;
-            *last = now.max(*last);
-        }
-        Ok(())
     }
 
-    /// Makes all touches durable. Does nothing if there are none.
-    ///
-    /// # Errors
-    /// If the bytes do not reach the disk; the handle is then poisoned.
-    pub fn sync(&mut self) -> Result<(), WriteError> {
-        if !self.touched {
-            return Ok(());
+    fn body(self, ids: Ids<'_>) -> Body<'_> {
+        match self {
+            Change::Touch { agent, now } => {
+                let agent = agent.0;
+                Body::Touch { agent, now, ids }
+            }
+            Change::Delete => Body::Delete { ids },
         }
-        self.writable()?;
-        let written = self.write_last_access();
-        match written {
-            Ok(()) => self.touched = false,
-            Err(_) => self.poisoned = true,
-        }
-        written
     }
 
-    /// Syncs, and gives the lock back. Dropping a store does the same, but cannot say whether it went
-    /// well.
-    ///
-    /// # Errors
-    /// As [`sync`](Store::sync).
-    pub fn close(mut self) -> Result<(), WriteError> {
-        self.sync()
-    }
-
-    /// A whole new file, named by the next manifest: the old one stays as it is for those who read it.
-    fn write_last_access(&mut self) -> Result<(), WriteError> {
-        self.writable()?.check()?;
-        let mut manifest = self.manifest.clone();
-        manifest.sequence = manifest.next_sequence(&self.dir)?;
-        let file = Column::LastAccess.file(manifest.dtype, Some(manifest.sequence));
-        let path = self.dir.join(&file);
-        (self.files.create_new(&path)).map_err(WriteError::io("creating", &path))?;
-        let empty = Entry {
-            file,
-            bytes: 0,
-            sums: Vec::new(),
+    fn apply(self, state: &mut State, row: usize) {
+        match self {
+            Change::Touch { agent, now } => state.touch(agent, row, now),
+            Change::Delete => state.delete(row),
         };
-        let mut writer = ColumnWriter::new(&self.files, &self.dir, &empty);
-        writer.push(bytemuck::cast_slice(&self.last_access))?;
-        manifest.columns[Column::LastAccess as usize] = writer.finish()?;
-        self.writable()?.check()?;
-        manifest.publish(&*self.files, &self.dir)?;
-        let old = self.manifest.column(Column::LastAccess).file.clone();
-        self.columns.paths[Column::LastAccess as usize] = path;
-        self.manifest = manifest;
-        // If it stays, the next writer sweeps it.
-        let _ = self.files.remove_file(&self.dir.join(old));
-        Ok(())
     }
 }
 
-impl Drop for Store {
-    fn drop(&mut self) {
-        let _ = self.sync();
+impl Store {
+    /// Records that `agent` retrieved the memories with these ids at `now`, in microseconds since the Unix
+    /// epoch: its last access of each becomes the later of `now` and what it was. Of a deleted memory
+    /// nothing is recorded.
+    ///
+    /// When this returns, the touch is in the journal: it survives the end of the process, however it
+    /// ends, and a crash of the system after the next [`sync`](Store::sync), append, delete or checkpoint;
+    /// at once, if [`Durability::touches`](super::Durability::touches) asks for it.
+    ///
+    /// # Errors
+    /// If no memory ever had an id, or the record cannot be written. Nothing was touched then; after a sync that
+    /// failed it may have been.
+    pub fn touch(&self, agent: Agent, ids: &[u64], now: i64) -> Result<(), TouchError> {
+        match self.record(ids, Change::Touch { agent, now }, self.durability.touches) {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(NoId { id, next })) => Err(TouchError::NoId { id, next }),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Deletes the memories with these ids, and gives how many of them were there. A deleted memory is no
+    /// candidate any more, its id is never given again, and its key is free. Evidence that names it names a
+    /// memory that is missing. Its bytes stay until a [compaction](Store::compact).
+    ///
+    /// # Errors
+    /// If no memory ever had an id, or the record cannot be written. Nothing was deleted then; after a sync that
+    /// failed it may have been.
+    pub fn delete(&self, ids: &[u64]) -> Result<usize, DeleteError> {
+        match self.record(ids, Change::Delete, self.durability.appends) {
+            Ok(Ok(deleted)) => Ok(deleted),
+            Ok(Err(NoId { id, next })) => Err(DeleteError::NoId { id, next }),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Writes a record about the live memories among `ids` that it changes something of, each once, and
+    /// applies it to them. Gives their number.
+    fn record(
+        &self,
+        ids: &[u64],
+        change: Change,
+        promise: Promise,
+    ) -> Result<Result<usize, NoId>, WriteError> {
+        let writing = self.journal_to_write()?;
+        let mut journal = writing.journal();
+        let mut rows = Vec::new();
+        {
+            let state = self.state.lock().unwrap_or_else(|e| e.into_inner());
+            let next = state.next_id;
+            for &id in ids {
+                if id >= next {
+                    return Ok(Err(NoId { id, next }));
+                }
+                if let Some(row) = state.slot_of_id(id)
+                    && state.live.is_live(row)
+                    && change.alters(&state, row)
+                {
+                    rows.push((row, id));
+                }
+            }
+        }
+        rows.sort_unstable();
+        rows.dedup();
+        if rows.is_empty() {
+            // Another thread may have written, and not yet synced, what leaves nothing to do.
+            let last = journal.last_sequence;
+            drop(journal);
+            self.keep_promise(writing, last, promise)?;
+            return Ok(Ok(0));
+        }
+        let ids: Vec<u64> = rows.iter().map(|&(_, id)| id).collect();
+        let mut record = Vec::new();
+        encode(&change.body(Ids::new(&ids)), &mut record).map_err(|e| self.too_long(e))?;
+        let sequence = self.write_record(writing, &mut journal, &mut record)?;
+        self.change_state(|state| rows.iter().for_each(|&(row, _)| change.apply(state, row)));
+        drop(journal);
+        self.keep_promise(writing, sequence, promise)?;
+        Ok(Ok(rows.len()))
+    }
+
+    /// What this handle writes with, once it has a segment of its own.
+    fn journal_to_write(&self) -> Result<&Writing, WriteError> {
+        let writing = self.writing()?;
+        if writing.journal().log.is_none() {
+            let turn = writing.turn(&self.dir)?;
+            self.take_over(writing, &turn)?;
+        }
+        Ok(writing)
     }
 }

@@ -5,12 +5,15 @@ use super::damage::{Damage, Problem};
 use super::error::OpenError;
 use super::files::{Disk, Files};
 use super::format::Column;
+use super::journal::{Body, Dropped};
+use super::live::Live;
 use super::manifest::Manifest;
 use super::map::Bytes;
 use super::open::read_whole;
+use super::recover::{self, Found};
 use crate::kernel::{Dtype, RowProblem, Rows, inv_norms};
-use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
+use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
 use std::path::Path;
 
@@ -32,6 +35,11 @@ pub struct VerifyReport {
     pub bytes: u64,
     /// Bytes past the committed ones, which the next writer cuts.
     pub uncommitted_bytes: u64,
+    /// Records of the journal that the columns do not hold yet.
+    pub records: u64,
+    /// What the journal's files hold beside whole records, which is left out: no damage (see
+    /// [`Recovery`](super::Recovery)).
+    pub dropped: Vec<Dropped>,
 }
 
 impl VerifyReport {
@@ -58,8 +66,7 @@ pub fn verify(path: impl AsRef<Path>) -> Result<VerifyReport, OpenError> {
 /// As [`verify`].
 pub fn verify_on(files: &dyn Files, path: impl AsRef<Path>) -> Result<VerifyReport, OpenError> {
     let dir = path.as_ref();
-    let (_, report) = read_whole(files, dir, |manifest| check_current(files, dir, manifest))?;
-    Ok(report)
+    read_whole(files, dir, |manifest| check_current(files, dir, manifest))
 }
 
 /// Checks what `manifest` commits. Only a file that a writer has replaced meanwhile is an error, for
@@ -125,6 +132,15 @@ fn check(files: &dyn Files, dir: &Path, manifest: &Manifest) -> VerifyReport {
         columns.paths.push(path);
         columns.bytes.push(bytes);
     }
+    // What a later record of the journal deletes has no key either.
+    let mut deletes = HashSet::new();
+    match journal(files, dir, manifest, &mut deletes) {
+        Ok(found) => {
+            report.records = found.recovery.records;
+            report.dropped = found.recovery.dropped;
+        }
+        Err(damage) => report.damages.push(damage),
+    }
     let whole = |column: Column| whole[column as usize];
     let damages = &mut report.damages;
     if whole(Column::Id) {
@@ -138,8 +154,18 @@ fn check(files: &dyn Files, dir: &Path, manifest: &Manifest) -> VerifyReport {
             columns.kind(row, manifest.kinds.len())
         });
     }
+    let mut live = Live::new(columns.rows);
+    if whole(Column::Deleted) {
+        match recover::deleted(&columns) {
+            Ok(deleted) => live = Live::without(columns.rows, deleted),
+            Err(damage) => damages.push(damage),
+        }
+    }
+    if whole(Column::Access) {
+        damages.extend(recover::touched(&columns).err());
+    }
     if whole(Column::KeyEnds) && whole(Column::KeyBytes) {
-        keys(&columns, damages);
+        keys(&columns, &deletes, &live, damages);
     }
     if whole(Column::TextEnds) && whole(Column::TextBytes) {
         each_row(&columns, damages, |row| columns.text(row));
@@ -158,6 +184,24 @@ fn check(files: &dyn Files, dir: &Path, manifest: &Manifest) -> VerifyReport {
         }
     }
     report
+}
+
+/// Reads the journal, and notes the ids it deletes.
+fn journal(
+    files: &dyn Files,
+    dir: &Path,
+    manifest: &Manifest,
+    deletes: &mut HashSet<u64>,
+) -> Result<Found, Damage> {
+    let segments = recover::segments(files, dir, manifest)?;
+    let mut next_id = manifest.next_id;
+    recover::replay(files, dir, manifest, &segments, |record| {
+        next_id = recover::check(record, next_id)?;
+        if let Body::Delete { ids } = record.body {
+            deletes.extend(ids.iter());
+        }
+        Ok(())
+    })
 }
 
 fn each_row<T>(
@@ -193,9 +237,14 @@ fn importance(columns: &Columns, damages: &mut Vec<Damage>) {
     }
 }
 
-fn keys(columns: &Columns, damages: &mut Vec<Damage>) {
+/// No two live memories have one key.
+fn keys(columns: &Columns, deletes: &HashSet<u64>, live: &Live, damages: &mut Vec<Damage>) {
+    let ids: &[u64] = columns.view(Column::Id);
     let mut rows = HashMap::new();
     for row in 0..columns.rows {
+        if !live.is_live(row) || ids.get(row).is_some_and(|id| deletes.contains(id)) {
+            continue;
+        }
         match columns.key(row) {
             Err(damage) => damages.push(damage),
             Ok(None) => {}

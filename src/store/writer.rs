@@ -4,7 +4,7 @@
 use super::behind::{Behind, Failed};
 use super::column::check_block;
 use super::damage::{Damage, Problem};
-use super::error::WriteError;
+use super::error::{SYNCING, WriteError};
 use super::files::{self, File, Files};
 use super::format::BLOCK_BYTES;
 use super::manifest::Entry;
@@ -57,10 +57,6 @@ impl ColumnWriter {
     /// The length without it.
     pub(super) fn committed(&self) -> u64 {
         self.committed
-    }
-
-    pub(super) fn changed(&self) -> bool {
-        self.open.is_some()
     }
 
     /// Opens the file, cuts what no manifest ever named, and takes up the last block after checking it.
@@ -144,7 +140,7 @@ impl ColumnWriter {
         if let Some(open) = &mut self.open {
             open.write(&self.path)?;
             open.settle(&self.path)?;
-            (open.file.sync()).map_err(WriteError::io("syncing", &self.path))?;
+            (open.file.sync()).map_err(WriteError::io(SYNCING, &self.path))?;
             if !open.block.is_empty() {
                 self.entry.sums.push(xxh3_64(&open.block));
             }

@@ -11,13 +11,15 @@ use crate::scoring::{
     Columns, ColumnsError, Preset, Query, RankError, Ranking, ResultOrder, Touch, Workspace,
     rank_into,
 };
-use crate::store::{ReadError, Store, TouchError};
+use crate::store::{Agent, ReadError, Snapshot, Store, TouchError};
 use candidates::CandidateSet;
 use thiserror::Error;
 
 /// What is asked of a stream.
 #[derive(Clone, Copy, Debug)]
 pub struct Ask<'a> {
+    /// Who asks: its last accesses count, and are refreshed. [`Agent::OWN`] where a store belongs to one.
+    pub agent: Agent,
     /// The query's embedding, `dim` elements.
     pub embedding: &'a [f32],
     /// The moment of asking, in microseconds since the Unix epoch.
@@ -28,7 +30,7 @@ pub struct Ask<'a> {
     pub exclude: &'a [u32],
 }
 
-/// Why a ranking or retrieval failed.
+/// Why a ranking or retrieval failed. Nothing was touched.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StreamError {
@@ -41,37 +43,48 @@ pub enum StreamError {
     /// A memory could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The ranking was made, the touch was not.
-    #[error(transparent)]
-    Touch(#[from] TouchError),
 }
 
-/// The columns of a store, for [`scoring`](crate::scoring).
+/// What a retrieval did beside the ranking.
+#[derive(Debug)]
+#[must_use = "the touch may have failed"]
+pub struct Retrieved {
+    /// What was ranked: the rows of the ranking are its rows, their last accesses as they were before the touch.
+    pub snapshot: Snapshot,
+    /// Whether the touch was recorded. If not, the ranking is right all the same.
+    pub touch: Result<(), TouchError>,
+}
+
+/// A snapshot's rows as one agent sees them, for [`scoring`](crate::scoring).
 ///
 /// # Errors
 /// None for a store that opened: its columns were found to fit.
-pub fn columns(store: &Store) -> Result<Columns<'_>, ColumnsError> {
-    Columns::new(
-        store.dim(),
-        store.embeddings(),
-        store.inv_norms(),
-        store.last_access(),
-        store.importance(),
-    )
+pub fn columns(snapshot: &Snapshot, agent: Agent) -> Result<Vec<Columns<'_>>, ColumnsError> {
+    let segments = snapshot.segments(agent);
+    let columns = segments.map(|segment| {
+        Columns::new(
+            snapshot.dim(),
+            segment.embeddings,
+            segment.inv_norms,
+            segment.last_access,
+            segment.importance,
+        )
+    });
+    columns.collect()
 }
 
-/// Ranks a store's memories into `ranking`, in the preset's result order. Changes no state.
+/// Ranks the memories of a snapshot into `ranking`, in the preset's result order. Changes no state.
 ///
 /// # Errors
 /// A query or scoring out of range, or a memory that cannot be read or scored, named.
 pub fn rank(
-    store: &Store,
+    snapshot: &Snapshot,
     ask: &Ask<'_>,
     par: Par,
     workspace: &mut Workspace,
     ranking: &mut Ranking,
 ) -> Result<(), StreamError> {
-    let candidates = CandidateSet::new(store, ask.preset.candidates, ask.exclude)?;
+    let candidates = CandidateSet::new(snapshot, ask)?;
     let query = Query {
         embedding: ask.embedding,
         now: ask.now,
@@ -79,41 +92,39 @@ pub fn rank(
         candidates: candidates.borrowed(),
         ties: ask.preset.ties,
     };
-    rank_into(
-        &[columns(store)?],
-        &query,
-        &ask.preset.scoring,
-        par,
-        workspace,
-        ranking,
-    )?;
+    let columns = columns(snapshot, ask.agent)?;
+    let scoring = &ask.preset.scoring;
+    rank_into(&columns, &query, scoring, par, workspace, ranking)?;
     match ask.preset.result_order {
         ResultOrder::Score => {}
         // Stable: what was created together stays as ranked.
-        ResultOrder::Created => ranking.hits.sort_by_key(|hit| store.created()[hit.row]),
+        ResultOrder::Created => ranking.hits.sort_by_key(|hit| snapshot.created(hit.row)),
     }
     Ok(())
 }
 
-/// Ranks and then, where the preset touches, refreshes the last access of every hit. The touch is in
-/// memory; [`Store::sync`] or [`Store::close`] makes it lasting.
+/// Ranks what the store holds now and then, where the preset touches, refreshes the asking agent's last access
+/// of every hit.
 ///
 /// # Errors
-/// As [`rank`]; and [`StreamError::Touch`] if the store is read-only: `ranking` then holds the result.
+/// As [`rank`]. A touch that fails is no error of the retrieval: it is beside the ranking, in
+/// [`Retrieved::touch`].
 pub fn retrieve(
-    store: &mut Store,
+    store: &Store,
     ask: &Ask<'_>,
     par: Par,
     workspace: &mut Workspace,
     ranking: &mut Ranking,
-) -> Result<(), StreamError> {
-    rank(store, ask, par, workspace, ranking)?;
-    match ask.preset.touch {
-        Touch::None => {}
+) -> Result<Retrieved, StreamError> {
+    let snapshot = store.snapshot();
+    rank(&snapshot, ask, par, workspace, ranking)?;
+    let touch = match ask.preset.touch {
+        Touch::None => Ok(()),
         Touch::Returned => {
-            let rows: Vec<u32> = ranking.hits.iter().map(|hit| hit.row as u32).collect();
-            store.touch(&rows, ask.now)?;
+            let hits = ranking.hits.iter();
+            let ids: Vec<u64> = hits.map(|hit| snapshot.id(hit.row)).collect();
+            store.touch(ask.agent, &ids, ask.now)
         }
-    }
-    Ok(())
+    };
+    Ok(Retrieved { snapshot, touch })
 }

@@ -3,7 +3,7 @@
 use crate::import_common::data;
 use crate::stage::{Stage, ids, run, scores};
 use memorank::scoring::{Candidates, Components, Preset, Query, Workspace, relevance_into};
-use memorank::store::Store;
+use memorank::store::{Agent, Store};
 use memorank::{Par, oracle, stream};
 use std::path::Path;
 
@@ -31,14 +31,15 @@ fn the_query_of_the_readme_ranks_as_the_oracle_does() {
         .query("july1_s12_maria", &[&asked[..], &["--json"]].concat())
         .json();
 
-    let store = Store::open_read_only(&path).unwrap();
-    let row = store.row_of_key("node_219").unwrap().unwrap();
-    let embedding = store.embedding(row).unwrap();
-    let columns = [stream::columns(&store).unwrap()];
+    let snapshot = Store::open_read_only(&path).unwrap().snapshot();
+    let row = snapshot.row_of_key("node_219").unwrap().unwrap();
+    let embedding = snapshot.embedding(row).unwrap();
+    let columns = stream::columns(&snapshot, Agent::OWN).unwrap();
+    assert_eq!(columns.len(), 1);
     let preset = Preset::paper();
     let query = Query::new(&embedding, document["now_us"].as_i64().unwrap(), preset.k);
     // Given our cosines, the oracle has the same order and totals.
-    let mut cosines = vec![0.0; store.len()];
+    let mut cosines = vec![0.0; snapshot.len()];
     let mut workspace = Workspace::new();
     let candidates = Candidates::All;
     relevance_into(
@@ -50,12 +51,13 @@ fn the_query_of_the_readme_ranks_as_the_oracle_does() {
         &mut cosines,
     )
     .unwrap();
-    let fed = Components::new(&cosines, store.last_access(), store.importance()).unwrap();
+    let (last_access, importance) = (columns[0].last_access(), columns[0].importance());
+    let fed = Components::new(&cosines, last_access, importance).unwrap();
     let expected = oracle::rank_components(&[fed], &query, &preset.scoring).unwrap();
     let expected_ids: Vec<_> = expected
         .hits
         .iter()
-        .map(|hit| store.ids()[hit.row])
+        .map(|hit| snapshot.id(hit.row))
         .collect();
     assert_eq!(ids(&document), expected_ids);
     for (found, hit) in scores(&document).into_iter().zip(&expected.hits) {

@@ -5,7 +5,7 @@ use crate::stage::{HOUR, Ran, Stage, T, program, time};
 use memorank::Par;
 use memorank::kernel::Isa;
 use memorank::scoring::{Preset, Ranking, Workspace};
-use memorank::store::Store;
+use memorank::store::{Agent, Store};
 use memorank::stream::{self, Ask};
 use memorank_data_gen::{Config, Stream};
 use serde_json::{Value, json};
@@ -119,6 +119,7 @@ fn an_instruction_set_that_is_not_there_is_a_usage_error() {
 fn the_program_gives_what_the_library_gives() {
     let stage = generated(300);
     let store = Store::open_read_only(stage.path("S")).unwrap();
+    let snapshot = store.snapshot();
     let embedding: Vec<f32> =
         serde_json::from_slice(&std::fs::read(stage.path("q.json")).unwrap()).unwrap();
     let now = T + HOUR;
@@ -126,6 +127,7 @@ fn the_program_gives_what_the_library_gives() {
         let document = query(&stage, None, &["--preset", name, "--now", &time(now)]).json();
         let preset = Preset::named(name).unwrap();
         let ask = Ask {
+            agent: Agent::OWN,
             embedding: &embedding,
             now,
             preset: &preset,
@@ -133,7 +135,7 @@ fn the_program_gives_what_the_library_gives() {
         };
         let mut ranking = Ranking::default();
         stream::rank(
-            &store,
+            &snapshot,
             &ask,
             Par::Serial,
             &mut Workspace::new(),
@@ -144,8 +146,8 @@ fn the_program_gives_what_the_library_gives() {
         assert_eq!(hits.len(), ranking.hits.len());
         assert_eq!(document["candidates"], ranking.candidates);
         for (hit, expected) in hits.iter().zip(&ranking.hits) {
-            assert_eq!(hit["id"], store.ids()[expected.row]);
-            assert_eq!(hit["text"], store.memory(expected.row).unwrap().text);
+            assert_eq!(hit["id"], snapshot.id(expected.row));
+            assert_eq!(hit["text"], snapshot.memory(expected.row).unwrap().text);
             let bits = |value: &Value| value.as_f64().unwrap().to_bits();
             assert_eq!(bits(&hit["score"]), expected.score.to_bits());
             for (name, component) in [

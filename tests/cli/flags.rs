@@ -278,8 +278,9 @@ fn flags_of_the_others() {
         &["demo"],
         &["memories", "dim", "dtype", "seed", "threads", "json"],
     );
+    complete(&["repair"], &["dim", "dtype", "json"]);
     complete(&["bench"], &["k", "rounds", "svg", "json"]);
-    for command in ["show", "info", "verify"] {
+    for command in ["show", "info", "verify", "delete", "checkpoint", "compact"] {
         complete(&[command], &["json"]);
     }
     complete(&[], &["json", "version"]);

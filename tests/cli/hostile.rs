@@ -68,6 +68,10 @@ fn nothing_that_is_stored_reaches_the_terminal_raw() {
         ],
         &["query", &store, "--like", "0", "--model", "b\x1b[31m"],
         &["info", &format!("{store}\x1b[31m")],
+        &["delete", &store, HOSTILE],
+        &["delete", &store, "0", "9\x1b[31m"],
+        &["checkpoint", &format!("{store}\x1b[31m")],
+        &["compact", &format!("{store}\x1b[31m")],
     ] {
         let ran = run(args);
         assert_ne!(ran.code, Some(0));
@@ -89,6 +93,25 @@ fn nothing_that_is_stored_reaches_the_terminal_raw() {
     let text = run(["show", &store, "0"]).ok();
     let fields = text.lines().filter(|line| line.starts_with("  importance"));
     assert_eq!(fields.collect::<Vec<_>>(), ["  importance   1"]);
+
+    // Nor does what writers say of it, in a folder of such a name.
+    let odd = stage.at(&format!("S{HOSTILE}"));
+    fs::rename(&store, &odd).unwrap();
+    for form in [&[][..], &["--json"]] {
+        let key = ["1", "0"][form.len()];
+        for args in [
+            &["delete", &odd, key][..],
+            &["checkpoint", &odd],
+            &["compact", &odd],
+            &["repair", &odd, &format!("{odd}-new{}", form.len())],
+        ] {
+            let text = run([args, form].concat()).ok();
+            harmless(&text);
+            assert!(!form.is_empty() || text.lines().count() <= 2, "{text}");
+        }
+    }
+    let err = run(["delete", &odd, "1"]).fails(1);
+    harmless(&err);
 }
 
 #[test]

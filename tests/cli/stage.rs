@@ -1,6 +1,7 @@
 //! Running the program, and places to run it on.
 
 use crate::import_common::f32_npy;
+use memorank::store::{Kind, NewMemory, Store};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -140,6 +141,24 @@ pub fn g_lines() -> Vec<Value> {
     vec![line(0, 10, 2), line(1, 0, 8), line(2, 100, 5)]
 }
 
+/// Appends one memory like [`g_lines`]' first.
+pub fn append(store: &Store, key: &str, embedding: &[f32]) {
+    let memory = NewMemory {
+        key: Some(key),
+        kind: Kind::OBSERVATION,
+        text: "memory 0",
+        embedding: Some(embedding),
+        created: T - 300 * HOUR,
+        last_access: T - 10 * HOUR,
+        expiry: None,
+        importance: 2.0,
+        evidence: &[],
+        depth: 0,
+        payload: b"",
+    };
+    store.append(&[memory]).unwrap();
+}
+
 /// A moment as text.
 pub fn time(us: i64) -> String {
     memorank::import::timestamp::format_us(us)
@@ -174,6 +193,12 @@ pub fn state(folder: &Path) -> Vec<(String, Vec<u8>, SystemTime)> {
     ));
     files.sort();
     files
+}
+
+/// The files of a folder: names and bytes.
+pub fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let files = state(folder).into_iter().filter(|(name, ..)| name != ".");
+    files.map(|(name, bytes, _)| (name, bytes)).collect()
 }
 
 /// Copies a store.

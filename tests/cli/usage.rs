@@ -17,7 +17,13 @@ fn every_command_has_the_four_exit_codes() {
     run(["show", &store, "g1"]).ok();
     run(["query", &store, "--like", "g1"]).ok();
     run(["bench", &store, "--rounds", "1"]).ok();
+    run(["delete", &store, "g0"]).ok();
+    run(["checkpoint", &store]).ok();
+    run(["compact", &store]).ok();
+    run(["repair", &store, &stage.at("repaired")]).ok();
     run(["import", "npy", &source, &new]).ok();
+    run(["export", &store, &stage.at("plain")]).ok();
+    run(["import", "memorank", &stage.at("plain"), &stage.at("new1")]).ok();
     run(["demo", "--memories", "10", "--dim", "3"]).ok();
     run(["--help"]).ok();
     run(["--version"]).ok();
@@ -28,11 +34,23 @@ fn every_command_has_the_four_exit_codes() {
         &["show", &none, "g1"],
         &["query", &none, "--like", "g1"],
         &["bench", &none],
+        &["delete", &none, "g1"],
+        &["checkpoint", &none],
+        &["compact", &none],
+        &["repair", &none, &stage.at("new2")],
+        &["repair", &store, &source],
+        &["repair", &store, &store],
         &["import", "npy", &none, &stage.at("new2")],
+        &["export", &none, &stage.at("new2")],
+        &["export", &store, &new],
+        &["import", "memorank", &none, &stage.at("new2")],
+        &["import", "memorank", &stage.at("plain"), &new],
         &["import", "reverie", &none, &stage.at("new2")],
         &["import", "genagents", &none, &stage.at("new2")],
         &["show", &store, "g9"],
         &["query", &store, "--like", "g9"],
+        &["delete", &store, "g9"],
+        &["delete", &store, "g1", "3"],
     ] {
         assert!(run(args).fails(1).starts_with("memorank: "), "{args:?}");
     }
@@ -47,7 +65,17 @@ fn every_command_has_the_four_exit_codes() {
         &["import"],
         &["import", "npy"],
         &["import", "other", &source, &new],
+        &["import", "memorank", &store],
+        &["export"],
+        &["export", &store],
         &["bench"],
+        &["delete"],
+        &["delete", &store],
+        &["checkpoint"],
+        &["compact"],
+        &["compact", &store, "g1"],
+        &["repair", &store],
+        &["repair", &store, &new, "--dim", "0"],
         &["bench", &store, "--rounds", "0"],
         &["bench", &store, "--rounds", "-1"],
         &["bench", &store, "-k", "-1"],
@@ -67,6 +95,11 @@ fn every_command_has_the_four_exit_codes() {
         &["query", &broken, "--like", "g1"],
         &["query", &broken, "--like", "g1", "--touch"],
         &["bench", &broken],
+        &["delete", &broken, "g1"],
+        &["checkpoint", &broken],
+        &["compact", &broken],
+        &["repair", &broken, &stage.at("new2")],
+        &["export", &broken, &stage.at("new2")],
     ] {
         assert!(run(args).fails(3).contains("manifest"), "{args:?}");
     }

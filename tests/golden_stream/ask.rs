@@ -9,22 +9,25 @@ use memorank::oracle;
 use memorank::scoring::{
     Candidates, Preset, Query, RankError, Ranking, Recency, ResultOrder, Touch, Workspace,
 };
-use memorank::store::Store;
+use memorank::store::{Agent, Snapshot, Store};
 use memorank::stream::{self, Ask, StreamError};
 
 /// Asks every question of the case, one after the other, and then looks at the last accesses.
 pub fn run(case: &Case, kind: &str, filter: Option<&str>, imported: Imported, report: &mut Report) {
-    let mut store = imported.store;
+    let store = imported.store;
     let preset = preset(kind, case);
-    for (row, &time) in case.memories.last_access.iter().enumerate() {
-        store.touch(&[row as u32], time).expect("a touch");
+    // An imported memory's id is its row.
+    for (id, &time) in (0..).zip(&case.memories.last_access) {
+        store.touch(Agent::OWN, &[id], time).expect("a touch");
     }
-    report.expect(store.last_access() == case.memories.last_access, || {
+    let snapshot = store.snapshot();
+    report.expect(last_access(&snapshot) == case.memories.last_access, || {
         "a touch does not give the last accesses".into()
     });
-    let exclude = others(&store, filter);
+    let dtype = snapshot.dtype();
+    let exclude = others(&snapshot, filter);
     for (i, question) in case.questions.iter().enumerate() {
-        report.at(format!("{}, question {i}, {}", case.name, store.dtype()));
+        report.at(format!("{}, question {i}, {dtype}", case.name));
         report.questions += 1;
         Asking {
             case,
@@ -32,18 +35,16 @@ pub fn run(case: &Case, kind: &str, filter: Option<&str>, imported: Imported, re
             exclude: &exclude,
             question,
         }
-        .ask(&mut store, report);
+        .ask(&store, report);
     }
-    report.at(format!("{}, at the end, {}", case.name, store.dtype()));
+    report.at(format!("{}, at the end, {dtype}", case.name));
+    let at_the_end = last_access(&store.snapshot());
     if let Some(after) = &case.last_access_after {
-        report.expect(store.last_access() == after, || {
-            "the last accesses differ".into()
-        });
+        report.expect(at_the_end == *after, || "the last accesses differ".into());
     }
-    let last_access = store.last_access().to_vec();
     store.close().expect("a closed store");
     let store = Store::open_read_only(imported.folder.store()).expect("a store");
-    report.expect(store.last_access() == last_access, || {
+    report.expect(last_access(&store.snapshot()) == at_the_end, || {
         "closing loses last accesses".into()
     });
 }
@@ -59,11 +60,17 @@ fn preset(kind: &str, case: &Case) -> Preset {
 }
 
 /// Rows of any other kind than the filter's.
-fn others(store: &Store, filter: Option<&str>) -> Vec<u32> {
-    let kind = |row: u32| &store.kinds()[usize::from(store.kind_indices()[row as usize])];
+fn others(store: &Snapshot, filter: Option<&str>) -> Vec<u32> {
+    let kind = |row: u32| &store.kinds()[usize::from(store.kind_index(row as usize))];
     (0..store.len() as u32)
         .filter(|&row| filter.is_some_and(|only| kind(row).as_str() != only))
         .collect()
+}
+
+/// The last access of each row.
+fn last_access(store: &Snapshot) -> Vec<i64> {
+    let rows = 0..store.rows();
+    rows.map(|row| store.last_access(Agent::OWN, row)).collect()
 }
 
 struct Asking<'a> {
@@ -74,25 +81,25 @@ struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    fn ask(&self, store: &mut Store, report: &mut Report) {
-        let before = store.last_access().to_vec();
+    fn ask(&self, store: &Store, report: &mut Report) {
+        let snapshot = &store.snapshot();
+        let before = last_access(snapshot);
         let all = Preset {
             k: usize::MAX,
             result_order: ResultOrder::Score,
             ..*self.preset
         };
-        let ranked = self.rank_everywhere(store, &all, report);
-        let half = store.dtype() == Dtype::F16;
+        let ranked = self.rank_everywhere(snapshot, &all, report);
+        let half = snapshot.dtype() == Dtype::F16;
         let retrieved = self.retrieve(store, half);
+        let after = last_access(&store.snapshot());
         match &self.question.expected {
             Expected::Refused(error) => {
                 report.expect(ranked == Err(*error), || format!("not refused: {ranked:?}"));
                 report.expect(retrieved == Err(*error), || {
                     format!("not refused: {retrieved:?}")
                 });
-                report.expect(store.last_access() == before, || {
-                    "a refused question touches".into()
-                });
+                report.expect(after == before, || "a refused question touches".into());
                 return;
             }
             Expected::Empty => {
@@ -100,7 +107,7 @@ impl Asking<'_> {
                 report.expect(retrieved == Ok(Ranking::default()), || {
                     format!("{retrieved:?}")
                 });
-                report.expect(store.last_access() == before, || "nothing touches".into());
+                report.expect(after == before, || "nothing touches".into());
                 return;
             }
             Expected::Scores(_) | Expected::LikeOracle => {}
@@ -135,7 +142,7 @@ impl Asking<'_> {
                 false => "f32 store from oracle, for want of a golden",
                 true => "f16 store from oracle on f16",
             };
-            let reference = Scored::all(&self.oracle(store, &before, listed.as_deref()));
+            let reference = Scored::all(&self.oracle(snapshot, listed.as_deref()));
             report.agree(what, &scored, &reference, TOLERANCE);
             report.ordered(what, &scored, &reference);
         }
@@ -144,19 +151,19 @@ impl Asking<'_> {
         let mut best = ranked.hits;
         best.truncate(self.preset.k);
         if self.preset.result_order == ResultOrder::Created {
-            best.sort_by_key(|hit| store.created()[hit.row]);
+            best.sort_by_key(|hit| snapshot.created(hit.row));
         }
         report.expect(retrieved.hits == best, || "not the k best".into());
-        let mut after = before;
+        let mut expected = before;
         if self.touches() {
             let now = self.question.now;
-            let mut touch = |row: usize| after[row] = after[row].max(now);
+            let mut touch = |row: usize| expected[row] = expected[row].max(now);
             match &self.question.expected {
                 Expected::Scores(golden) if half => golden.order.iter().for_each(|&row| touch(row)),
                 _ => retrieved.hits.iter().for_each(|hit| touch(hit.row)),
             }
         }
-        report.expect(store.last_access() == after, || {
+        report.expect(after == expected, || {
             "not what was returned is touched".into()
         });
     }
@@ -168,6 +175,7 @@ impl Asking<'_> {
 
     fn request<'r>(&'r self, preset: &'r Preset) -> Ask<'r> {
         Ask {
+            agent: Agent::OWN,
             embedding: &self.question.embedding,
             now: self.question.now,
             preset,
@@ -178,7 +186,7 @@ impl Asking<'_> {
     /// The one answer of all kernels, threaded or not.
     fn rank_everywhere(
         &self,
-        store: &Store,
+        store: &Snapshot,
         preset: &Preset,
         report: &mut Report,
     ) -> Result<Ranking, RankError> {
@@ -210,7 +218,7 @@ impl Asking<'_> {
     /// Retrieves as the preset says. Where the golden's questions do not see each other's touches, they
     /// are ranked only; and as the order of f16 is not quite the golden's, a store of that is touched as
     /// the golden says.
-    fn retrieve(&self, store: &mut Store, half: bool) -> Result<Ranking, RankError> {
+    fn retrieve(&self, store: &Store, half: bool) -> Result<Ranking, RankError> {
         let mut ranking = Ranking::default();
         let mut workspace = Workspace::with_kernel(crate::common::best_kernel());
         let request = self.request(self.preset);
@@ -219,27 +227,31 @@ impl Asking<'_> {
             _ => None,
         };
         if !self.case.sequential || (half && golden.is_some()) {
-            stream::rank(store, &request, Par::Serial, &mut workspace, &mut ranking)
-                .map_err(refusal)?;
+            let snapshot = store.snapshot();
+            stream::rank(
+                &snapshot,
+                &request,
+                Par::Serial,
+                &mut workspace,
+                &mut ranking,
+            )
+            .map_err(refusal)?;
             if let (true, Some(golden)) = (self.touches(), golden) {
-                let rows: Vec<u32> = golden.order.iter().map(|&row| row as u32).collect();
-                store.touch(&rows, self.question.now).expect("a touch");
+                let ids: Vec<u64> = golden.order.iter().map(|&row| snapshot.id(row)).collect();
+                let touch = store.touch(Agent::OWN, &ids, self.question.now);
+                touch.expect("a touch");
             }
         } else {
-            stream::retrieve(store, &request, Par::Serial, &mut workspace, &mut ranking)
-                .map_err(refusal)?;
+            let retrieved =
+                stream::retrieve(store, &request, Par::Serial, &mut workspace, &mut ranking)
+                    .map_err(refusal)?;
+            retrieved.touch.expect("a touch");
         }
         Ok(ranking)
     }
 
-    fn oracle(&self, store: &Store, last_access: &[i64], listed: Option<&[u32]>) -> Ranking {
-        let columns = memorank::scoring::Columns::new(
-            store.dim(),
-            store.embeddings(),
-            store.inv_norms(),
-            last_access,
-            store.importance(),
-        );
+    fn oracle(&self, store: &Snapshot, listed: Option<&[u32]>) -> Ranking {
+        let columns = stream::columns(store, Agent::OWN).expect("columns");
         let query = Query {
             embedding: &self.question.embedding,
             now: self.question.now,
@@ -247,7 +259,7 @@ impl Asking<'_> {
             candidates: listed.map_or(Candidates::All, Candidates::Rows),
             ties: self.preset.ties,
         };
-        oracle::rank(&[columns.expect("columns")], &query, &self.preset.scoring).expect("a ranking")
+        oracle::rank(&columns, &query, &self.preset.scoring).expect("a ranking")
     }
 }
 

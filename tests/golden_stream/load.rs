@@ -8,7 +8,7 @@ use memorank::Par;
 use memorank::import::{ImportError, NoticeKind};
 use memorank::kernel::Dtype;
 use memorank::scoring::{Hit, Preset, Ranking, Workspace};
-use memorank::store::Store;
+use memorank::store::{Agent, Snapshot};
 use memorank::stream::{self, Ask};
 use serde_json::{Value, json};
 
@@ -49,10 +49,11 @@ fn gap(archive: &str, archives: &Archives) {
     let gap = source.import(Dtype::F32).expect("an import");
     let told = affected(&gap.report, NoticeKind::NumberingGap);
     assert_eq!(told, ["node_100"]);
-    assert_eq!(gap.store.len() + 1, whole.store.len());
-    for number in 1..=whole.store.len() {
+    let (gap, whole) = (gap.store.snapshot(), whole.store.snapshot());
+    assert_eq!(gap.len() + 1, whole.len());
+    for number in 1..=whole.len() {
         let key = format!("node_{number}");
-        let row = gap.store.row_of_key(&key).expect("keys");
+        let row = gap.row_of_key(&key).expect("keys");
         let expected = match number {
             100 => None,
             1..100 => Some(number - 1),
@@ -61,22 +62,22 @@ fn gap(archive: &str, archives: &Archives) {
         assert_eq!(row, expected, "{key}");
     }
     for preset in [Preset::paper(), Preset::reverie()] {
-        let (hits, _) = ranked(&gap.store, &preset, &[], archives);
-        assert_eq!(hits, ranked(&whole.store, &preset, &[99], archives).0);
+        let (hits, _) = ranked(&gap, &preset, &[], archives);
+        assert_eq!(hits, ranked(&whole, &preset, &[99], archives).0);
     }
 }
 
 /// A memory without a vector is stored and never competes. The text of this one is idle, so the
 /// authors would not have looked at its vector.
 fn missing_embedding(archive: &str, exception: &Value, archives: &Archives) {
-    let whole = whole(archive, archives);
+    let whole = whole(archive, archives).store.snapshot();
     let text = json::text(exception, "message").trim_matches('\'');
     let source = Source::changed(archive, archives, |_, vectors| {
         vectors.remove(text).expect("a vector");
     });
     let imported = source.import(Dtype::F32).expect("an import");
-    let store = &imported.store;
-    assert_eq!(store.len(), whole.store.len());
+    let store = &imported.store.snapshot();
+    assert_eq!(store.len(), whole.len());
     let without: Vec<u32> = (0..store.len() as u32)
         .filter(|&row| !store.memory(row as usize).expect("a memory").has_embedding)
         .collect();
@@ -95,7 +96,7 @@ fn missing_embedding(archive: &str, exception: &Value, archives: &Archives) {
         let (hits, candidates) = ranked(store, &preset, &[], archives);
         assert_eq!(
             (hits, candidates),
-            ranked(&whole.store, &preset, &without, archives)
+            ranked(&whole, &preset, &without, archives)
         );
     }
     let (_, candidates) = ranked(store, &Preset::paper(), &[], archives);
@@ -109,7 +110,7 @@ fn whole(archive: &str, archives: &Archives) -> Imported {
 
 /// A golden question's hits by key, and the number of candidates.
 fn ranked(
-    store: &Store,
+    store: &Snapshot,
     preset: &Preset,
     exclude: &[u32],
     archives: &Archives,
@@ -118,6 +119,7 @@ fn ranked(
     let golden = json::read(&golden);
     let embedding = json::each(&golden["queries"][0], "vector", json::single);
     let request = Ask {
+        agent: Agent::OWN,
         embedding: &embedding,
         now: json::micros(json::text(&golden, "curr_time")),
         preset: &Preset {

@@ -6,7 +6,7 @@
 pub mod common;
 
 use memorank::import::{ImportError, NoticeKind, Options, Report};
-use memorank::store::{OpenOptions, Store};
+use memorank::store::{OpenOptions, Snapshot, Store};
 use serde_json::{Map, Value};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -113,14 +113,15 @@ impl Folder {
     }
 }
 
-/// The store of a folder, with all its checks.
-pub fn open(folder: &Folder) -> Store {
+/// What is in the store of a folder, with all its checks.
+pub fn open(folder: &Folder) -> Snapshot {
     let options = OpenOptions {
         read_only: true,
         verify: true,
         ..OpenOptions::default()
     };
-    Store::open_with(folder.store(), &options).unwrap()
+    let store = Store::open_with(folder.store(), &options).unwrap();
+    store.snapshot()
 }
 
 /// The keys a notice names, with their details.

@@ -1,45 +1,47 @@
 //! Bits that flip in the columns.
 
 use crate::example::*;
+use crate::in_memory::*;
 use memorank::kernel::Dtype;
-use memorank::store::{OpenError, OpenOptions, Problem, ReadError, Reference, Store, verify};
+use memorank::store::{
+    OpenError, OpenOptions, Problem, ReadError, Reference, Store, verify, verify_on,
+};
 use std::fs;
+use std::sync::Arc;
 
 #[test]
 fn verify_finds_a_flip_of_any_bit_and_a_checked_open_refuses_it() {
-    let (_dir, path) = filled(40, 5, Dtype::F16);
-    let files = Store::open_read_only(&path).unwrap().info().files;
+    let files = worn_in_memory(40, 5, Dtype::F16);
     let mut random = Random(7);
-    for file in &files {
+    for column in open_read_only(&files).unwrap().info().files {
         for _ in 0..40 {
-            let bit = random.below(file.bytes as usize * 8);
-            flip(&file.path, bit);
-            let report = verify(&path).unwrap();
+            let bit = random.below(column.bytes as usize * 8);
+            flip_in(&files, &column.path, bit);
+            let report = verify_on(&files, STORE).unwrap();
             let first = &report.damages[0];
-            assert_eq!((&first.path, first.offset), (&file.path, 0));
+            assert_eq!((&first.path, first.offset), (&column.path, 0));
             assert!(matches!(first.problem, Problem::Checksum { .. }), "{first}");
             for in_memory in [false, true] {
                 let options = OpenOptions {
                     verify: !in_memory,
                     in_memory,
-                    read_only: false,
+                    ..OpenOptions::default()
                 };
-                let opened = Store::open_with(&path, &options);
+                let opened = Store::open_on(Arc::new(files.clone()), STORE, &options);
                 assert!(
                     matches!(opened, Err(OpenError::Damaged { .. })),
                     "{opened:?}"
                 );
             }
-            flip(&file.path, bit);
+            flip_in(&files, &column.path, bit);
         }
     }
-    assert_eq!(verify(&path).unwrap().damages, []);
+    assert_eq!(verify_on(&files, STORE).unwrap().damages, []);
 }
 
 #[test]
 fn no_flip_panics_when_rows_are_read() {
-    let (_dir, path) = filled(12, 5, Dtype::F32);
-    let files = Store::open_read_only(&path).unwrap().info().files;
+    let files = worn_in_memory(12, 5, Dtype::F32);
     let mut failed = 0;
     let new = Owned {
         key: Some("new".into()),
@@ -47,20 +49,23 @@ fn no_flip_panics_when_rows_are_read() {
         payload: vec![1],
         ..varied(12, 5)
     };
-    for file in &files {
+    for column in open_read_only(&files).unwrap().info().files {
         // Every bit of the ends, some of the rest.
-        let step = if file.path.to_str().unwrap().contains("ends") {
+        let path = &column.path;
+        let step = if path.to_str().unwrap().contains("ends") {
             1
         } else {
             5
         };
-        for bit in (0..file.bytes as usize * 8).step_by(step) {
-            flip(&file.path, bit);
-            if let Ok(mut store) = Store::open(&path) {
-                for row in 0..store.len() {
-                    store.embedding(row);
-                    match store.memory(row) {
+        for bit in (0..column.bytes as usize * 8).step_by(step) {
+            flip_in(&files, path, bit);
+            if let Ok(store) = open(&files) {
+                let snapshot = store.snapshot();
+                for row in 0..snapshot.rows() {
+                    snapshot.embedding(row);
+                    match snapshot.memory(row) {
                         Ok(_) => {}
+                        Err(ReadError::Deleted { row: 10 }) => {}
                         Err(ReadError::Damaged(damage)) => {
                             failed += 1;
                             assert!(
@@ -72,17 +77,20 @@ fn no_flip_panics_when_rows_are_read() {
                     }
                 }
                 for id in 0..12 {
-                    store.row_of_id(id);
+                    snapshot.row_of_id(id);
                 }
-                let _ = store.row_of_key("node_2");
-                // It would lie in the block of every column, so it is never stored.
-                assert!(store.append(&[new.borrowed()]).is_err(), "{file:?} {bit}");
+                let _ = snapshot.row_of_key("node_2");
+                // It would lie in the block of every column, so it never gets there.
+                let mut bulk = store.bulk().unwrap();
+                let pushed = bulk.push(&new.borrowed());
+                let stored = pushed.and_then(|_| bulk.commit());
+                assert!(stored.is_err(), "{path:?} {bit}");
             }
-            flip(&file.path, bit);
+            flip_in(&files, path, bit);
         }
     }
     assert!(failed > 1000, "{failed}");
-    assert_eq!(verify(&path).unwrap().damages, []);
+    assert_eq!(verify_on(&files, STORE).unwrap().damages, []);
 }
 
 // B43

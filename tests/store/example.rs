@@ -1,7 +1,7 @@
 //! Memories to store, and stores to try things on.
 
 use memorank::kernel::{Dtype, f16};
-use memorank::store::{CreateOptions, Kind, NewMemory, Reference, Store};
+use memorank::store::{Agent, CreateOptions, Kind, NewMemory, Reference, Snapshot, Store};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -110,23 +110,40 @@ pub fn new_store(dim: usize, dtype: Dtype) -> (tempfile::TempDir, PathBuf, Store
 
 /// A closed store of `rows` varied memories.
 pub fn filled(rows: u64, dim: usize, dtype: Dtype) -> (tempfile::TempDir, PathBuf) {
-    let (dir, path, mut store) = new_store(dim, dtype);
+    let (dir, path, store) = new_store(dim, dtype);
     append(
-        &mut store,
+        &store,
         &(0..rows).map(|i| varied(i, dim)).collect::<Vec<_>>(),
     );
     store.close().unwrap();
     (dir, path)
 }
 
-pub fn append(store: &mut Store, memories: &[Owned]) -> std::ops::Range<u64> {
+/// A closed store of `rows` varied memories, of which one was touched and one deleted: no column is empty.
+pub fn worn(rows: u64, dim: usize, dtype: Dtype) -> (tempfile::TempDir, PathBuf) {
+    let (dir, path) = filled(rows, dim, dtype);
+    let store = Store::open(&path).unwrap();
+    store.touch(Agent::OWN, &[rows - 1], 1_000_000).unwrap();
+    assert_eq!(store.delete(&[rows - 2]).unwrap(), 1);
+    store.close().unwrap();
+    (dir, path)
+}
+
+pub fn append(store: &Store, memories: &[Owned]) -> std::ops::Range<u64> {
     let memories: Vec<_> = memories.iter().map(Owned::borrowed).collect();
     store.append(&memories).unwrap()
 }
 
+/// The own agent's last access of each row.
+pub fn last_access(snapshot: &Snapshot) -> Vec<i64> {
+    let rows = 0..snapshot.rows();
+    rows.map(|row| snapshot.last_access(Agent::OWN, row))
+        .collect()
+}
+
 /// Row `row` reads back as `expected`, bit for bit.
-pub fn assert_row(store: &Store, row: usize, id: u64, expected: &Owned) {
-    let memory = store.memory(row).unwrap();
+pub fn assert_row(snapshot: &Snapshot, row: usize, id: u64, expected: &Owned) {
+    let memory = snapshot.memory(row).unwrap();
     assert_eq!(memory.id, id);
     assert_eq!(memory.key, expected.key.as_deref());
     assert_eq!(memory.kind, &expected.kind);
@@ -145,14 +162,28 @@ pub fn assert_row(store: &Store, row: usize, id: u64, expected: &Owned) {
     let stored = expected
         .embedding
         .as_ref()
-        .map(|embedding| match store.dtype() {
+        .map(|embedding| match snapshot.dtype() {
             Dtype::F32 => embedding.clone(),
             Dtype::F16 => embedding
                 .iter()
                 .map(|&x| f16::from_f32(x).to_f32())
                 .collect(),
         });
-    assert_eq!(store.embedding(row), stored);
+    assert_eq!(snapshot.embedding(row), stored);
+}
+
+/// An agent beside the store's own.
+pub const OTHER: Agent = Agent(7);
+
+/// All that a store's memories are, in order, wherever their rows and bytes lie.
+pub fn contents(snapshot: &Snapshot) -> String {
+    let mut text = format!("next id {}\n", snapshot.next_id());
+    for row in (0..snapshot.rows()).filter(|&row| snapshot.is_live(row)) {
+        let memory = snapshot.memory(row).unwrap();
+        let (vector, other) = (snapshot.embedding(row), snapshot.last_access(OTHER, row));
+        text += &format!("{memory:?} {vector:?} {other}\n");
+    }
+    text
 }
 
 /// All files of a directory.
@@ -163,6 +194,21 @@ pub fn bytes_of(path: &Path) -> BTreeMap<String, Vec<u8>> {
         (name, fs::read(e.path()).unwrap())
     };
     entries.map(read).collect()
+}
+
+/// All files of a store but its manifest and its journal, which every writer writes anew.
+pub fn columns_of(path: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut files = bytes_of(path);
+    files.retain(|name, _| name != "manifest" && !name.starts_with("journal."));
+    files
+}
+
+/// Copies a store's files to a new directory: what is there is what a killed process would leave.
+pub fn copy(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    for (name, bytes) in bytes_of(from) {
+        fs::write(to.join(name), bytes).unwrap();
+    }
 }
 
 /// Flips a bit of a file in place.

@@ -1,11 +1,28 @@
 //! The store through its public API. Names say the behaviour; a comment names the trial.
 
+mod agents;
 mod append;
+mod checkpoints;
+#[path = "../common/mod.rs"]
+mod common;
+mod compaction;
+mod concurrency;
+mod crashes;
 mod damage;
+mod deletes;
+mod durability;
 mod example;
+mod failures;
+mod in_memory;
+mod journal_damage;
+mod life;
 mod model;
 mod open;
 mod processes;
+mod python;
+mod recovery;
 mod refused;
+mod repair;
 mod round_trip;
 mod touch;
+mod watched;

@@ -1,102 +1,292 @@
 //! Operations in any order against a list of memories.
 
 use crate::example::*;
+use crate::in_memory::*;
 use memorank::kernel::Dtype;
-use memorank::store::{OpenOptions, Store, verify};
+use memorank::store::files::{Disk, Files, InMemory};
+use memorank::store::{Agent, OpenOptions, ReadError, Snapshot, Store, verify_on};
 use proptest::prelude::*;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 #[derive(Clone, Debug)]
 enum Op {
     Append(usize),
-    Bulk { rows: usize, commit: bool },
+    Bulk {
+        rows: usize,
+        commit: bool,
+    },
     Refused,
-    Touch { rows: Vec<usize>, now: i64 },
+    Touch {
+        other: bool,
+        ids: Vec<u64>,
+        now: i64,
+    },
+    Delete(Vec<u64>),
     Sync,
-    Reopen { in_memory: bool },
+    Checkpoint,
+    Compact,
+    Snapshot,
+    Reopen {
+        killed: bool,
+        in_memory: bool,
+        checkpoint_bytes: u64,
+    },
 }
 
 fn op() -> impl Strategy<Value = Op> {
+    let ids = || prop::collection::vec(0..30_u64, 0..4);
     prop_oneof![
-        (0..5_usize).prop_map(Op::Append),
-        (0..9_usize, any::<bool>()).prop_map(|(rows, commit)| Op::Bulk { rows, commit }),
-        Just(Op::Refused),
-        (
-            prop::collection::vec(0..30_usize, 0..4),
-            -20_000..60_000_i64
-        )
-            .prop_map(|(rows, now)| Op::Touch { rows, now }),
-        Just(Op::Sync),
-        any::<bool>().prop_map(|in_memory| Op::Reopen { in_memory }),
+        4 => (0..5_usize).prop_map(Op::Append),
+        2 => (0..9_usize, any::<bool>()).prop_map(|(rows, commit)| Op::Bulk { rows, commit }),
+        1 => Just(Op::Refused),
+        4 => (any::<bool>(), ids(), -20_000..60_000_i64)
+            .prop_map(|(other, ids, now)| Op::Touch { other, ids, now }),
+        3 => ids().prop_map(Op::Delete),
+        1 => Just(Op::Sync),
+        2 => Just(Op::Checkpoint),
+        2 => Just(Op::Compact),
+        1 => Just(Op::Snapshot),
+        3 => (any::<bool>(), any::<bool>(), prop_oneof![Just(300_u64), Just(64 << 20)]).prop_map(
+            |(killed, in_memory, checkpoint_bytes)| Op::Reopen { killed, in_memory, checkpoint_bytes }
+        ),
     ]
 }
 
-fn check(store: &Store, model: &[Owned]) {
-    assert_eq!(store.len(), model.len());
-    assert_eq!(store.next_id(), model.len() as u64);
-    for (row, memory) in model.iter().enumerate() {
-        assert_row(store, row, row as u64, memory);
+/// What a store should hold.
+#[derive(Clone, Default)]
+struct Model {
+    rows: Vec<Row>,
+    next_id: u64,
+}
+
+#[derive(Clone)]
+struct Row {
+    id: u64,
+    /// With the own agent's last access.
+    memory: Owned,
+    others: i64,
+    live: bool,
+}
+
+fn key(i: u64) -> String {
+    format!("key {}", i % 5)
+}
+
+impl Model {
+    /// The next memories, whose keys are free.
+    fn new_memories(&self, rows: usize, dim: usize) -> Vec<Owned> {
+        let live = self.rows.iter().filter(|row| row.live);
+        let mut keys: HashSet<_> = live.filter_map(|row| row.memory.key.clone()).collect();
+        let ids = self.next_id..self.next_id + rows as u64;
+        ids.map(|i| Owned {
+            key: keys.insert(key(i)).then(|| key(i)),
+            ..varied(i, dim)
+        })
+        .collect()
     }
-    for i in 0..model.len() as u64 + 3 {
-        let row = (i % 2 == 0 && i < model.len() as u64).then_some(i as usize);
-        assert_eq!(store.row_of_key(&format!("node_{i}")).unwrap(), row);
+
+    fn extend(&mut self, memories: Vec<Owned>) {
+        for memory in memories {
+            self.rows.push(Row {
+                id: self.next_id,
+                others: memory.last_access,
+                memory,
+                live: true,
+            });
+            self.next_id += 1;
+        }
+    }
+
+    /// The live rows among these ids, or `None` if one was never given.
+    fn live(&mut self, ids: &[u64]) -> Option<impl Iterator<Item = &mut Row>> {
+        let given = ids.iter().all(|&id| id < self.next_id);
+        let rows = self.rows.iter_mut();
+        given.then(|| rows.filter(|row| row.live && ids.contains(&row.id)))
+    }
+
+    fn assert_is(&self, snapshot: &Snapshot) {
+        let live = self.rows.iter().filter(|row| row.live);
+        assert_eq!(
+            (snapshot.rows(), snapshot.len()),
+            (self.rows.len(), live.count())
+        );
+        assert_eq!(snapshot.next_id(), self.next_id);
+        for (at, row) in self.rows.iter().enumerate() {
+            if row.live {
+                assert_row(snapshot, at, row.id, &row.memory);
+                assert_eq!(snapshot.row_of_id(row.id), Some(at));
+            } else {
+                assert_eq!(snapshot.memory(at), Err(ReadError::Deleted { row: at }));
+                assert_eq!(snapshot.embedding(at), None);
+                assert_eq!(snapshot.row_of_id(row.id), None);
+            }
+            assert_eq!(snapshot.last_access(OTHER, at), row.others);
+        }
+        for i in 0..5 {
+            let has = |row: &Row| row.live && row.memory.key.as_ref() == Some(&key(i));
+            let row = self.rows.iter().position(has);
+            assert_eq!(snapshot.row_of_key(&key(i)).unwrap(), row);
+        }
+    }
+}
+
+/// Where a store is.
+enum Place {
+    Memory(InMemory),
+    Disk(tempfile::TempDir, PathBuf),
+}
+
+impl Place {
+    fn files(&self) -> Arc<dyn Files> {
+        match self {
+            Place::Memory(files) => Arc::new(files.clone()),
+            Place::Disk(..) => Arc::new(Disk),
+        }
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Place::Memory(_) => Path::new(STORE),
+            Place::Disk(_, path) => path,
+        }
+    }
+
+    /// What a process that was killed now would leave, from now on.
+    fn kill(&mut self) {
+        match self {
+            Place::Memory(files) => *files = killed(files),
+            Place::Disk(dir, path) => {
+                let new = tempfile::tempdir().unwrap();
+                let other = new.path().join("store");
+                copy(path, &other);
+                (*dir, *path) = (new, other);
+            }
+        }
+    }
+
+    fn open(&self, options: &OpenOptions) -> Store {
+        Store::open_on(self.files(), self.path(), options).unwrap()
+    }
+}
+
+fn run(mut place: Place, mut store: Store, ops: Vec<Op>) {
+    let dim = store.snapshot().dim().get();
+    let mut model = Model::default();
+    let mut snapshots = Vec::new();
+    for op in ops {
+        match op {
+            Op::Append(rows) => {
+                let new = model.new_memories(rows, dim);
+                append(&store, &new);
+                model.extend(new);
+            }
+            Op::Bulk { rows, commit } => {
+                let new = model.new_memories(rows, dim);
+                let mut bulk = store.bulk().unwrap();
+                for memory in &new {
+                    bulk.push(&memory.borrowed()).unwrap();
+                }
+                if commit {
+                    bulk.commit().unwrap();
+                    model.extend(new);
+                }
+            }
+            Op::Refused => {
+                let (good, bad) = (plain(&vec![1.0; dim]), plain(&vec![f32::NAN; dim]));
+                let refused = store.append(&[good.borrowed(), bad.borrowed()]);
+                assert!(refused.is_err());
+            }
+            Op::Touch { other, ids, now } => {
+                let agent = if other { OTHER } else { Agent::OWN };
+                let touched = store.touch(agent, &ids, now);
+                let rows = model.live(&ids);
+                assert_eq!(touched.is_ok(), rows.is_some());
+                for row in rows.into_iter().flatten() {
+                    let time = match other {
+                        true => &mut row.others,
+                        false => &mut row.memory.last_access,
+                    };
+                    *time = now.max(*time);
+                }
+            }
+            Op::Delete(ids) => {
+                let deleted = store.delete(&ids).ok();
+                let rows = model.live(&ids);
+                let rows = rows.map(|rows| rows.map(|row| row.live = false).count());
+                assert_eq!(deleted, rows);
+            }
+            Op::Sync => store.sync().unwrap(),
+            Op::Checkpoint => store.checkpoint().unwrap(),
+            Op::Compact => {
+                store.compact().unwrap();
+                model.rows.retain(|row| row.live);
+            }
+            Op::Snapshot => snapshots.push((store.snapshot(), model.clone())),
+            Op::Reopen {
+                killed,
+                in_memory,
+                checkpoint_bytes,
+            } => {
+                if killed {
+                    place.kill();
+                }
+                // If it was killed, it closes what it left behind.
+                drop(store);
+                store = place.open(&OpenOptions {
+                    in_memory,
+                    checkpoint_bytes,
+                    verify: true,
+                    ..OpenOptions::default()
+                });
+            }
+        }
+        model.assert_is(&store.snapshot());
+    }
+    drop(store);
+    let store = place.open(&OpenOptions {
+        read_only: true,
+        ..OpenOptions::default()
+    });
+    model.assert_is(&store.snapshot());
+    let report = verify_on(&*place.files(), place.path()).unwrap();
+    assert_eq!((report.damages, report.uncommitted_bytes), (vec![], 0));
+    assert_eq!((report.records, report.dropped), (0, vec![]));
+    for (snapshot, model) in snapshots {
+        model.assert_is(&snapshot);
+    }
+}
+
+fn dtype(f16: bool) -> Dtype {
+    if f16 { Dtype::F16 } else { Dtype::F32 }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_store_in_memory_does_what_a_list_does(
+        ops in prop::collection::vec(op(), 1..40),
+        f16 in any::<bool>(),
+        dim in 1..6_usize,
+    ) {
+        let (files, store) = new_in_memory(dim, dtype(f16));
+        run(Place::Memory(files), store, ops);
     }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+    // Every sync takes its time.
+    #![proptest_config(ProptestConfig { cases: 6, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_store_does_what_a_list_does(
-        ops in prop::collection::vec(op(), 1..20),
+    fn a_store_on_disk_does_what_a_list_does(
+        ops in prop::collection::vec(op(), 1..25),
         f16 in any::<bool>(),
         dim in 1..6_usize,
     ) {
-        let dtype = if f16 { Dtype::F16 } else { Dtype::F32 };
-        let (_dir, path, mut store) = new_store(dim, dtype);
-        let mut model: Vec<Owned> = Vec::new();
-        for op in ops {
-            let next = model.len() as u64;
-            match op {
-                Op::Append(rows) => {
-                    let new: Vec<_> = (next..next + rows as u64).map(|i| varied(i, dim)).collect();
-                    append(&mut store, &new);
-                    model.extend(new);
-                }
-                Op::Bulk { rows, commit } => {
-                    let new: Vec<_> = (next..next + rows as u64).map(|i| varied(i, dim)).collect();
-                    let mut bulk = store.bulk().unwrap();
-                    for memory in &new {
-                        bulk.push(&memory.borrowed()).unwrap();
-                    }
-                    if commit {
-                        bulk.commit().unwrap();
-                        model.extend(new);
-                    }
-                }
-                Op::Refused => {
-                    let bad = plain(&vec![f32::NAN; dim]);
-                    prop_assert!(store.append(&[varied(next, dim).borrowed(), bad.borrowed()]).is_err());
-                }
-                Op::Touch { rows, now } => {
-                    let exist = rows.iter().all(|&row| row < model.len());
-                    let rows32: Vec<_> = rows.iter().map(|&row| row as u32).collect();
-                    prop_assert_eq!(store.touch(&rows32, now).is_ok(), exist);
-                    for row in rows.into_iter().filter(|_| exist) {
-                        model[row].last_access = model[row].last_access.max(now);
-                    }
-                }
-                Op::Sync => store.sync().unwrap(),
-                Op::Reopen { in_memory } => {
-                    store.close().unwrap();
-                    let options = OpenOptions { in_memory, verify: true, read_only: false };
-                    store = Store::open_with(&path, &options).unwrap();
-                }
-            }
-            check(&store, &model);
-        }
-        drop(store);
-        check(&Store::open_read_only(&path).unwrap(), &model);
-        let report = verify(&path).unwrap();
-        prop_assert_eq!((report.damages, report.uncommitted_bytes), (vec![], 0));
+        let (dir, path, store) = new_store(dim, dtype(f16));
+        run(Place::Disk(dir, path), store, ops);
     }
 }

@@ -5,11 +5,11 @@ use crate::import::DtypeName;
 use crate::output::{Output, grouped, one_line, progress};
 use crate::query::{self, Line, on_threads, print_hits, print_ranges};
 use memorank::Par;
-use memorank::kernel::{Dtype, Isa, Kernel};
+use memorank::kernel::{Isa, Kernel};
 use memorank::oracle::{self, Comparison};
 use memorank::scoring::{Preset, Query, Ranges, Ranking, Workspace, rank_into};
-use memorank::store::{CreateOptions, Kind, NewMemory, Reference, Store};
-use memorank::stream::{self, Ask};
+use memorank::store::{Agent, CreateOptions, Kind, NewMemory, Reference, Snapshot, Store};
+use memorank::stream::{self, Ask, Retrieved};
 use memorank::yardstick::{bytes_read, read_columns};
 use memorank_data_gen::{Block, Config, Stream};
 use serde::Serialize;
@@ -125,13 +125,13 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
         dtype: args.dtype.into(),
         model: None,
     };
-    let mut store = Store::create(&path, &options).map_err(|e| Failure::Error(e.into()))?;
-    fill(&mut store, &stream)?;
+    let store = Store::create(&path, &options).map_err(|e| Failure::Error(e.into()))?;
+    fill(&store, &stream)?;
     store.close()?;
     let generate_and_store = started.elapsed().as_secs_f64();
 
     let started = Instant::now();
-    let mut store = Store::open(&path)?;
+    let store = Store::open(&path)?;
     let open = started.elapsed().as_secs_f64();
 
     let document = on_threads(args.threads, |par| {
@@ -140,7 +140,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
             kernel,
             par,
         };
-        asked.measure(&mut store, generate_and_store, open)
+        asked.measure(&store, generate_and_store, open)
     })??;
     drop(store);
     folder.close()?;
@@ -158,7 +158,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
 }
 
 /// Generates block by block and appends all of it, or nothing.
-fn fill(store: &mut Store, stream: &Stream) -> Result<(), Failure> {
+fn fill(store: &Store, stream: &Stream) -> Result<(), Failure> {
     let bar = progress(stream.config().memories as u64, "generating");
     let mut bulk = store.bulk().map_err(|e| Failure::Error(e.into()))?;
     std::thread::scope(|scope| {
@@ -218,7 +218,7 @@ struct Asked<'a> {
 impl Asked<'_> {
     fn measure(
         &self,
-        store: &mut Store,
+        store: &Store,
         generate_and_store: f64,
         open: f64,
     ) -> Result<Document, Failure> {
@@ -226,6 +226,7 @@ impl Asked<'_> {
         preset.k = 10;
         let (embedding, now) = (self.stream.query(0), self.stream.now());
         let ask = Ask {
+            agent: Agent::OWN,
             embedding: &embedding,
             now,
             preset: &preset,
@@ -234,11 +235,13 @@ impl Asked<'_> {
         let mut workspace = Workspace::with_kernel(self.kernel);
         let mut ranking = Ranking::default();
 
+        let snapshot = store.snapshot();
         let first = Instant::now();
-        stream::rank(store, &ask, self.par, &mut workspace, &mut ranking)?;
+        stream::rank(&snapshot, &ask, self.par, &mut workspace, &mut ranking)?;
         let first_ranking = first.elapsed().as_secs_f64();
 
-        let columns = [stream::columns(store).map_err(|e| Failure::Error(e.into()))?];
+        let columns = stream::columns(&snapshot, Agent::OWN);
+        let columns = columns.map_err(|e| Failure::Error(e.into()))?;
         let query = Query::new(&embedding, now, preset.k);
         let (mut ranks, mut reads) = ([0.0; ROUNDS], [0.0; ROUNDS]);
         for (rank, read) in ranks.iter_mut().zip(&mut reads) {
@@ -261,21 +264,24 @@ impl Asked<'_> {
             oracle::compare(&columns, &query, &preset.scoring, self.par, &mut workspace)?;
         let bytes = bytes_read(&columns);
 
-        let (ranges, dtype) = (ranking.ranges, store.dtype());
-        stream::retrieve(store, &ask, self.par, &mut workspace, &mut ranking)?;
-        let before_touch = shown(store, &ranking, &HashMap::new())?;
+        let ranges = ranking.ranges;
+        let Retrieved { snapshot, touch } =
+            stream::retrieve(store, &ask, self.par, &mut workspace, &mut ranking)?;
+        touch?;
+        let before_touch = shown(&snapshot, &ranking, &HashMap::new())?;
         let places = ranking
             .hits
             .iter()
             .enumerate()
             .map(|(i, hit)| (hit.row, i + 1))
             .collect();
-        stream::rank(store, &ask, self.par, &mut workspace, &mut ranking)?;
+        let touched = store.snapshot();
+        stream::rank(&touched, &ask, self.par, &mut workspace, &mut ranking)?;
         Ok(Document {
             schema: "memorank.demo/1",
-            memories: store.len(),
-            dim: store.dim().get(),
-            dtype: Dtype::name(dtype),
+            memories: snapshot.len(),
+            dim: snapshot.dim().get(),
+            dtype: snapshot.dtype().name(),
             seed: self.stream.config().seed,
             isa: self.kernel.isa().name(),
             threads: self.par.threads(),
@@ -292,7 +298,7 @@ impl Asked<'_> {
             oracle: Verdict::new(&compared),
             ranges,
             before_touch,
-            after_touch: shown(store, &ranking, &places)?,
+            after_touch: shown(&touched, &ranking, &places)?,
         })
     }
 }
@@ -303,12 +309,12 @@ fn median(mut seconds: [f64; ROUNDS]) -> f64 {
 }
 
 fn shown(
-    store: &Store,
+    snapshot: &Snapshot,
     ranking: &Ranking,
     places: &HashMap<usize, usize>,
 ) -> Result<Vec<Shown>, Failure> {
     let hits = ranking.hits.iter().map(|hit| {
-        let memory = store.memory(hit.row)?;
+        let memory = snapshot.memory(hit.row)?;
         Ok(Shown {
             key: memory.key.unwrap_or_default().to_owned(),
             text: memory.text.to_owned(),

@@ -1,10 +1,11 @@
 //! What can go wrong, and the exit code each has.
 
 use crate::output::escaped;
+use memorank::export::ExportError;
 use memorank::import::ImportError;
 use memorank::kernel::IsaError;
 use memorank::scoring::RankError;
-use memorank::store::{OpenError, ReadError, WriteError};
+use memorank::store::{DeleteError, OpenError, ReadError, TouchError, WriteError};
 use memorank::stream::StreamError;
 use std::error::Error;
 use std::io::{self, Write};
@@ -111,7 +112,38 @@ impl From<IsaError> for Failure {
 
 impl From<WriteError> for Failure {
     fn from(e: WriteError) -> Failure {
-        Failure::Error(e.into())
+        match e {
+            WriteError::Damaged(_) => Failure::Damage(e.into()),
+            _ => Failure::Error(e.into()),
+        }
+    }
+}
+
+impl From<TouchError> for Failure {
+    fn from(e: TouchError) -> Failure {
+        match e {
+            TouchError::Write(e) => e.into(),
+            _ => Failure::Error(e.into()),
+        }
+    }
+}
+
+impl From<DeleteError> for Failure {
+    fn from(e: DeleteError) -> Failure {
+        match e {
+            DeleteError::Write(e) => e.into(),
+            _ => Failure::Error(e.into()),
+        }
+    }
+}
+
+impl From<ExportError> for Failure {
+    fn from(e: ExportError) -> Failure {
+        match e {
+            ExportError::Read(e) => e.into(),
+            ExportError::Importance { .. } => Failure::Damage(e.into()),
+            _ => Failure::Error(e.into()),
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! `memorank import`: another system's memories into a new store.
+//! `memorank import`: another system's memories, or those of an export, into a new store.
 
 use crate::failure::Failure;
 use crate::output::{Output, escaped, escaped_lines, progress};
@@ -46,6 +46,14 @@ enum Format {
         /// The unit of times that are numbers.
         #[arg(long, value_enum)]
         time_unit: Option<Unit>,
+    },
+    /// An export of a store: a folder with embeddings.npy, memories.jsonl and store.json. Every field comes back,
+    /// under the same ids.
+    Memorank {
+        /// What to read.
+        source: PathBuf,
+        /// The folder of the new store; it must not exist.
+        store: PathBuf,
     },
 }
 
@@ -116,7 +124,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
         bar.set_length(total);
         bar.set_position(done);
     };
-    let (common, report) = match &args.format {
+    let (store, report) = match &args.format {
         Format::Reverie { common, embeddings } => {
             // The default file may be absent: that is reported. One that is asked for must be there.
             let named = (embeddings != "embeddings.json").then(|| embeddings.clone());
@@ -125,7 +133,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
                 ..common.options()
             };
             (
-                common,
+                &common.store,
                 import::reverie(&common.source, &common.store, &options, &mut told)?,
             )
         }
@@ -137,7 +145,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
                 ..common.options()
             };
             (
-                common,
+                &common.store,
                 import::genagents(&common.source, &common.store, &options, &mut told)?,
             )
         }
@@ -159,14 +167,15 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
                 ..common.options()
             };
             (
-                common,
+                &common.store,
                 import::npy(&common.source, &jsonl, &common.store, &options, &mut told)?,
             )
         }
+        Format::Memorank { source, store } => (store, import::memorank(source, store, &mut told)?),
     };
     bar.finish_and_clear();
     if out.is_json() {
-        let store = common.store.display().to_string();
+        let store = store.display().to_string();
         return out.document(&Document {
             schema: "memorank.import/1",
             store,
@@ -175,6 +184,6 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     }
     // The report ends its lines itself.
     out.line(escaped_lines(report.to_string().trim_end(), 0))?;
-    let store = common.store.display().to_string();
+    let store = store.display().to_string();
     out.line(format_args!("stored in {}", escaped(&store)))
 }

@@ -1,9 +1,9 @@
 //! `memorank info`: what a store holds and where its bytes are.
 
 use crate::failure::Failure;
+use crate::opened;
 use crate::output::{Output, escaped, grouped, one_line, padded};
 use memorank::import::timestamp::format_us;
-use memorank::store::Store;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,6 +19,8 @@ struct Document<'a> {
     schema: &'static str,
     store: String,
     memories: usize,
+    deleted: usize,
+    in_journal: usize,
     without_vector: usize,
     next_id: u64,
     dim: usize,
@@ -40,17 +42,19 @@ struct File {
 }
 
 pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
-    let store = Store::open_read_only(&args.store)?;
-    let info = store.info();
+    let store = opened::to_read(&args.store)?;
+    let (info, snapshot) = (store.info(), store.snapshot());
+    let live = || (0..snapshot.rows()).filter(|&row| snapshot.is_live(row));
     let mut kinds = BTreeMap::new();
-    for (row, &index) in store.kind_indices().iter().enumerate() {
-        let kind = match store.kinds().get(usize::from(index)) {
+    for row in live() {
+        let kind = match snapshot.kinds().get(usize::from(snapshot.kind_index(row))) {
             Some(kind) => kind,
             // Reading the memory tells what is damaged.
-            None => store.memory(row)?.kind,
+            None => snapshot.memory(row)?.kind,
         };
         *kinds.entry(kind.as_str()).or_default() += 1;
     }
+    let created = || live().map(|row| snapshot.created(row));
     let files = info.files.iter().map(|file| File {
         name: file
             .path
@@ -61,21 +65,23 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
         element: file.element,
         bytes: file.bytes,
     });
-    let time = |us: Option<&i64>| us.map(|&us| format_us(us));
+    let time = |us: Option<i64>| us.map(format_us);
     let document = Document {
         schema: "memorank.info/1",
         store: args.store.display().to_string(),
-        memories: info.rows,
+        memories: info.memories,
+        deleted: info.deleted,
+        in_journal: info.in_journal,
         without_vector: info.without_vector,
         next_id: info.next_id,
         dim: info.dim.get(),
         dtype: info.dtype.name(),
         model: info.model.as_deref(),
         kinds,
-        first_created: time(store.created().iter().min()),
-        last_created: time(store.created().iter().max()),
-        newest_access: time(store.last_access().iter().max()),
-        bytes: info.files.iter().map(|file| file.bytes).sum(),
+        first_created: time(created().min()),
+        last_created: time(created().max()),
+        newest_access: time(opened::newest_access(&snapshot)),
+        bytes: opened::bytes(&info),
         files: files.collect(),
     };
     if out.is_json() {
@@ -88,10 +94,13 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
         document.dim,
         document.dtype
     ))?;
-    out.line(format_args!(
-        "  without a vector  {}",
-        grouped(document.without_vector)
-    ))?;
+    for (name, n) in [
+        ("without a vector", document.without_vector),
+        ("deleted", document.deleted),
+        ("in the journal", document.in_journal),
+    ] {
+        out.line(format_args!("  {name:<16}  {}", grouped(n)))?;
+    }
     out.line(format_args!("  next id           {}", document.next_id))?;
     out.line(format_args!(
         "  embedding model   {}",

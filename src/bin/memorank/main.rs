@@ -1,17 +1,25 @@
-//! The `memorank` program: import memories, rank them, look at them, check them, and time rankings.
+//! The `memorank` program: import memories, rank them, look at them, delete them, check them, and time
+//! rankings.
 //!
 //! Data go to stdout, progress to stderr and only to a terminal. Exit code 0: done; 1: an error;
-//! 2: the command line is wrong; 3: damage was found in a store.
+//! 2: the command line is wrong; 3: damage was found in a store,
+//! or a repair lost something.
 
 #![forbid(unsafe_code)]
 
 mod bench;
+mod checkpoint;
+mod compact;
+mod delete;
 mod demo;
+mod export;
 mod failure;
 mod import;
 mod info;
+mod opened;
 mod output;
 mod query;
+mod repair;
 mod show;
 mod verify;
 
@@ -39,8 +47,10 @@ struct Cli {
 enum Command {
     /// See a million memories ranked, in a temporary folder that is removed at the end.
     Demo(demo::Args),
-    /// Make a store of another system's memories.
+    /// Make a store of another system's memories, or of an export.
     Import(import::Args),
+    /// Write a store's memories as plain files that any tool reads: .npy, .jsonl and .json.
+    Export(export::Args),
     /// Rank a store's memories for a query.
     Query(query::Args),
     /// Show one memory with all its fields.
@@ -49,6 +59,14 @@ enum Command {
     Info(info::Args),
     /// Check every byte of a store against its checksums.
     Verify(verify::Args),
+    /// Salvage what is whole of a damaged store into a new one, and list what was lost.
+    Repair(repair::Args),
+    /// Delete memories. Their bytes stay until the store is compacted.
+    Delete(delete::Args),
+    /// Fold the journal into the columns, as every writer does when it closes.
+    Checkpoint(checkpoint::Args),
+    /// Write the columns anew without the deleted memories; ids and keys stay.
+    Compact(compact::Args),
     /// Measure how fast a store is ranked, beside the plain read of the same bytes.
     Bench(bench::Args),
 }
@@ -59,10 +77,15 @@ fn main() -> ExitCode {
     let done = match cli.command {
         Command::Demo(args) => demo::run(&args, &mut out),
         Command::Import(args) => import::run(&args, &mut out),
+        Command::Export(args) => export::run(&args, &mut out),
         Command::Query(args) => query::run(&args, &mut out),
         Command::Show(args) => show::run(&args, &mut out),
         Command::Info(args) => info::run(&args, &mut out),
         Command::Verify(args) => verify::run(&args, &mut out),
+        Command::Repair(args) => repair::run(&args, &mut out),
+        Command::Delete(args) => delete::run(&args, &mut out),
+        Command::Checkpoint(args) => checkpoint::run(&args, &mut out),
+        Command::Compact(args) => compact::run(&args, &mut out),
         Command::Bench(args) => bench::run(&args, &mut out),
     };
     match done.and_then(|()| out.finish()) {

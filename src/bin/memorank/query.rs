@@ -1,14 +1,15 @@
 //! `memorank query`: a store's memories, ranked.
 
 use crate::failure::Failure;
+use crate::opened;
 use crate::output::{Output, bar, grouped, one_line, padded, width};
 use crate::show;
 use memorank::Par;
 use memorank::import::{self, timestamp};
 use memorank::kernel::{Isa, Kernel};
 use memorank::scoring::{Component, Preset, Ranges, Ranking, Touch, Workspace};
-use memorank::store::Store;
-use memorank::stream::{self, Ask};
+use memorank::store::{Agent, Snapshot};
+use memorank::stream::{self, Ask, Retrieved};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -112,20 +113,20 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     let asked_at = asked_at
         .transpose()
         .map_err(|e| Failure::Usage(format!("--now: {e}")))?;
-    let mut store = if args.touch {
-        Store::open(&args.store)?
-    } else {
-        Store::open_read_only(&args.store)?
+    let store = match args.touch {
+        true => opened::to_write(&args.store)?,
+        false => opened::to_read(&args.store)?,
     };
-    if let (Some(asked), Some(stored)) = (&args.model, store.model())
+    let before = store.snapshot();
+    if let (Some(asked), Some(stored)) = (&args.model, before.model())
         && asked != stored
     {
         return Err(Failure::Error(
             format!("the store's embeddings are by {stored:?}, the query's by {asked:?}").into(),
         ));
     }
-    let (embedding, exclude) = args.embedding(&store)?;
-    let newest = store.last_access().iter().copied().max();
+    let (embedding, exclude) = args.embedding(&before)?;
+    let newest = opened::newest_access(&before);
     let now = asked_at.or(newest).unwrap_or(0);
     let whence = match (asked_at, newest) {
         (Some(_), _) => "",
@@ -134,6 +135,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     };
 
     let ask = Ask {
+        agent: Agent::OWN,
         embedding: &embedding,
         now,
         preset: &preset,
@@ -141,16 +143,20 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     };
     let mut workspace = Workspace::with_kernel(kernel);
     let mut ranking = Ranking::default();
-    on_threads(args.threads, |par| {
-        stream::retrieve(&mut store, &ask, par, &mut workspace, &mut ranking)
+    let Retrieved { snapshot, touch } = on_threads(args.threads, |par| {
+        stream::retrieve(&store, &ask, par, &mut workspace, &mut ranking)
     })??;
-    let touched = match preset.touch {
-        Touch::Returned => ranking.hits.len(),
-        Touch::None => 0,
+    let touch = touch
+        .map_err(Failure::from)
+        .and_then(|()| match args.touch {
+            true => Ok(store.sync()?),
+            false => Ok(()),
+        });
+    // The ranking is shown also if it could not be noted who was in it: without a touch, then.
+    let (snapshot, touched) = match (&touch, preset.touch) {
+        (Ok(()), Touch::Returned) => (store.snapshot(), ranking.hits.len()),
+        _ => (snapshot, 0),
     };
-    if args.touch {
-        store.sync()?;
-    }
 
     let document = Document {
         schema: "memorank.query/1",
@@ -160,17 +166,18 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
         now: timestamp::format_us(now),
         now_us: now,
         isa: kernel.isa().name(),
-        memories: store.len(),
+        memories: snapshot.len(),
         candidates: ranking.candidates,
         ranges: ranking.ranges,
         touched,
-        hits: hits(&store, &ranking)?,
+        hits: hits(&snapshot, &ranking)?,
     };
-    if out.is_json() {
-        out.document(&document)
-    } else {
-        print(&document, whence, out)
-    }
+    let told = match out.is_json() {
+        true => out.document(&document),
+        false => print(&document, whence, out),
+    };
+    let told = told.and_then(|()| out.flush());
+    touch.and(told)
 }
 
 /// A number from the command line.
@@ -229,10 +236,10 @@ impl Args {
     }
 
     /// The query's vector, and the rows that do not compete.
-    fn embedding(&self, store: &Store) -> Result<(Vec<f32>, Vec<u32>), Failure> {
+    fn embedding(&self, snapshot: &Snapshot) -> Result<(Vec<f32>, Vec<u32>), Failure> {
         if let Some(key) = &self.like.like {
-            let row = show::find(store, key)?;
-            let Some(embedding) = show::embedding(store, row)? else {
+            let row = show::find(snapshot, key)?;
+            let Some(embedding) = show::embedding(snapshot, row)? else {
                 return Err(Failure::Error(
                     format!("{key:?} has no embedding to ask with").into(),
                 ));
@@ -262,9 +269,9 @@ impl Args {
     }
 }
 
-fn hits<'a>(store: &'a Store, ranking: &Ranking) -> Result<Vec<Hit<'a>>, Failure> {
+fn hits<'a>(snapshot: &'a Snapshot, ranking: &Ranking) -> Result<Vec<Hit<'a>>, Failure> {
     let hits = ranking.hits.iter().map(|hit| {
-        let memory = store.memory(hit.row)?;
+        let memory = snapshot.memory(hit.row)?;
         Ok(Hit {
             id: memory.id,
             key: memory.key,

@@ -1,9 +1,10 @@
 //! `memorank show`: one memory with all its fields.
 
 use crate::failure::Failure;
+use crate::opened;
 use crate::output::{Output, escaped, escaped_lines, one_line};
 use memorank::import::timestamp::format_us;
-use memorank::store::{Memory, ReadError, Reference, Store};
+use memorank::store::{Memory, ReadError, Reference, Snapshot};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -54,29 +55,40 @@ enum Payload<'a> {
 }
 
 /// The embedding of the memory in `row`, to ask with.
-pub fn embedding(store: &Store, row: usize) -> Result<Option<Vec<f32>>, Failure> {
-    let embedding = store.embedding(row);
-    check(&store.memory(row)?, embedding.as_deref())?;
+pub fn embedding(snapshot: &Snapshot, row: usize) -> Result<Option<Vec<f32>>, Failure> {
+    let embedding = snapshot.embedding(row);
+    check(&snapshot.memory(row)?, embedding.as_deref())?;
     Ok(embedding)
 }
 
 /// The row of the memory with this key, or else this id.
-pub fn find(store: &Store, key: &str) -> Result<usize, Failure> {
-    if let Some(row) = store.row_of_key(key)? {
+pub fn find(snapshot: &Snapshot, key: &str) -> Result<usize, Failure> {
+    if let Some(row) = snapshot.row_of_key(key)? {
         return Ok(row);
     }
-    let by_id = key.parse().ok().and_then(|id| store.row_of_id(id));
-    by_id.ok_or_else(|| Failure::Error(format!("no memory has the key or id {key:?}").into()))
+    let id: Option<u64> = key.parse().ok();
+    if let Some(row) = id.and_then(|id| snapshot.row_of_id(id)) {
+        return Ok(row);
+    }
+    Err(Failure::Error(
+        match id {
+            Some(id) if id < snapshot.next_id() => {
+                format!("no memory has the key {key:?}, and the memory with id {id} was deleted")
+            }
+            _ => format!("no memory has the key or id {key:?}"),
+        }
+        .into(),
+    ))
 }
 
 pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
-    let store = Store::open_read_only(&args.store)?;
-    let row = find(&store, &args.key)?;
-    let memory = store.memory(row)?;
-    let embedding = store.embedding(row);
+    let snapshot = opened::to_read(&args.store)?.snapshot();
+    let row = find(&snapshot, &args.key)?;
+    let memory = snapshot.memory(row)?;
+    let embedding = snapshot.embedding(row);
     check(&memory, embedding.as_deref())?;
     if out.is_json() {
-        return out.document(&document(&store, &memory, embedding)?);
+        return out.document(&document(&snapshot, &memory, embedding)?);
     }
     let key = memory.key.map_or("(no key)".into(), escaped);
     let kind = escaped(memory.kind.as_str());
@@ -92,12 +104,12 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     }
     out.line(format_args!("  importance   {}", memory.importance))?;
     out.line(format_args!("  depth        {}", memory.depth))?;
-    for entry in evidence(&store, &memory)? {
+    for entry in evidence(&snapshot, &memory)? {
         match entry {
             Evidence::Memory { id, key } => {
-                let text = store
+                let text = snapshot
                     .row_of_id(id)
-                    .map(|row| store.memory(row))
+                    .map(|row| snapshot.memory(row))
                     .transpose()?;
                 let text = text.map_or("", |memory| memory.text);
                 out.line(format_args!(
@@ -128,7 +140,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
                 .map(|x| f64::from(*x).powi(2))
                 .sum::<f64>()
                 .sqrt();
-            let (dim, dtype) = (vector.len(), store.dtype());
+            let (dim, dtype) = (vector.len(), snapshot.dtype());
             out.line(format_args!(
                 "  embedding    {dim} x {dtype}, length {length:.6}"
             ))
@@ -160,7 +172,7 @@ fn check(memory: &Memory<'_>, embedding: Option<&[f32]>) -> Result<(), Failure> 
 }
 
 fn document<'a>(
-    store: &'a Store,
+    snapshot: &'a Snapshot,
     memory: &'a Memory<'a>,
     embedding: Option<Vec<f32>>,
 ) -> Result<Document<'a>, ReadError> {
@@ -189,17 +201,20 @@ fn document<'a>(
         expiry_us: memory.expiry,
         importance: memory.importance,
         depth: memory.depth,
-        evidence: evidence(store, memory)?,
+        evidence: evidence(snapshot, memory)?,
         payload,
         embedding,
     })
 }
 
-fn evidence<'a>(store: &'a Store, memory: &'a Memory<'a>) -> Result<Vec<Evidence<'a>>, ReadError> {
+fn evidence<'a>(
+    snapshot: &'a Snapshot,
+    memory: &'a Memory<'a>,
+) -> Result<Vec<Evidence<'a>>, ReadError> {
     let entries = memory.evidence.iter().map(|reference| match reference {
         Reference::Missing(text) => Ok(Evidence::Missing { missing: text }),
-        Reference::Id(id) => match store.row_of_id(*id) {
-            Some(row) => store.memory(row).map(|m| Evidence::Memory {
+        Reference::Id(id) => match snapshot.row_of_id(*id) {
+            Some(row) => snapshot.memory(row).map(|m| Evidence::Memory {
                 id: *id,
                 key: m.key,
             }),

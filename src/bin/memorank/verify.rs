@@ -17,12 +17,14 @@ struct Document {
     schema: &'static str,
     store: String,
     sound: bool,
-    memories: usize,
+    rows: usize,
     without_vector: usize,
     files: usize,
     blocks: usize,
     bytes: u64,
     uncommitted_bytes: u64,
+    records: u64,
+    dropped: Vec<Dropped>,
     damages: Vec<Damage>,
 }
 
@@ -33,6 +35,15 @@ struct Damage {
     problem: String,
 }
 
+/// What the journal's files hold beside whole records: no damage.
+#[derive(Serialize)]
+struct Dropped {
+    file: String,
+    offset_bytes: u64,
+    bytes: u64,
+    problem: String,
+}
+
 pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     let report = store::verify(&args.store)?;
     let damages = report.damages.iter().map(|damage| Damage {
@@ -40,16 +51,24 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
         offset_bytes: damage.offset,
         problem: damage.problem.to_string(),
     });
+    let dropped = report.dropped.iter().map(|dropped| Dropped {
+        file: dropped.path.display().to_string(),
+        offset_bytes: dropped.offset,
+        bytes: dropped.bytes,
+        problem: dropped.problem.to_string(),
+    });
     let document = Document {
         schema: "memorank.verify/1",
         store: args.store.display().to_string(),
         sound: report.is_sound(),
-        memories: report.rows,
+        rows: report.rows,
         without_vector: report.without_vector,
         files: report.files,
         blocks: report.blocks,
         bytes: report.bytes,
         uncommitted_bytes: report.uncommitted_bytes,
+        records: report.records,
+        dropped: dropped.collect(),
         damages: damages.collect(),
     };
     let told = match out.is_json() {
@@ -65,9 +84,9 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
 
 fn print(document: &Document, report: &VerifyReport, out: &mut Output) -> Result<(), Failure> {
     out.line(format_args!(
-        "{}: {} memories, {} files, {} blocks, {} bytes checked",
+        "{}: {} rows, {} files, {} blocks, {} bytes checked",
         escaped(&document.store),
-        grouped(document.memories),
+        grouped(document.rows),
         document.files,
         grouped(document.blocks),
         grouped(document.bytes as usize)
@@ -78,11 +97,20 @@ fn print(document: &Document, report: &VerifyReport, out: &mut Output) -> Result
             "{bytes} bytes of an append that was not committed"
         ))?;
     }
+    if document.records > 0 {
+        let records = grouped(document.records as usize);
+        out.line(format_args!(
+            "{records} records in the journal, not in the columns yet"
+        ))?;
+    }
+    for dropped in &report.dropped {
+        out.line(format_args!("note: {}", escaped(&dropped.to_string())))?;
+    }
     for damage in &report.damages {
         out.line(format_args!("damage: {}", escaped(&damage.to_string())))?;
     }
     out.line(match document.sound {
         true => "sound",
-        false => "DAMAGED; restore it from a copy",
+        false => "DAMAGED; restore it from a copy, or salvage what is whole: `memorank repair`",
     })
 }

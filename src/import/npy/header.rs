@@ -6,12 +6,13 @@
 //! error before any size is computed from it.
 
 use super::dictionary::Dictionary;
+use crate::store::MAX_DIM;
 use std::fmt;
 use std::io::{self, Read};
 
 /// The element type of a `.npy` file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Element {
+pub(in crate::import) enum Element {
     /// `<f2`
     F16,
     /// `<f4`
@@ -42,7 +43,7 @@ impl Element {
 
 /// Which shapes are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shapes {
+pub(in crate::import) enum Shapes {
     /// `(rows, dim)`.
     Matrix,
     /// That, or `(dim,)`: one row.
@@ -109,6 +110,12 @@ pub enum HeaderError {
     Size {
         /// Rows told.
         rows: u64,
+        /// Elements per row told.
+        dim: u64,
+    },
+    /// More elements per row than a store takes.
+    #[error("rows of {dim} elements; at most {MAX_DIM} can be stored")]
+    Dim {
         /// Elements per row told.
         dim: u64,
     },
@@ -185,6 +192,10 @@ impl Header {
                 rows,
                 dim,
             });
+        }
+        // A row is held in memory, if there is one.
+        if rows > 0 && dim > MAX_DIM as u64 {
+            return Err(HeaderError::Dim { dim });
         }
         Ok(Header {
             element,

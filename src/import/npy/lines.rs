@@ -15,29 +15,43 @@ const LINE_MAX: u64 = 64 << 20;
 
 /// Lines of a file, numbered from 1.
 #[derive(Debug)]
-pub(super) struct Lines {
+pub(in crate::import) struct Lines<R> {
     pub(super) path: PathBuf,
-    file: BufReader<File>,
+    file: R,
+    line_max: u64,
     line: Vec<u8>,
     number: u64,
 }
 
-impl Lines {
-    pub(super) fn open(path: &Path) -> Result<Lines, ImportError> {
+impl Lines<BufReader<File>> {
+    pub(super) fn open(path: &Path) -> Result<Self, ImportError> {
         let file = open_regular(path).map_err(|source| ImportError::Io {
             path: path.to_owned(),
             remedy: "a .npy file is imported together with a .jsonl file of its memories",
             source,
         })?;
-        Ok(Lines {
+        let file = BufReader::with_capacity(1 << 20, file);
+        Ok(Lines::new(path, file, LINE_MAX))
+    }
+}
+
+impl<R: BufRead> Lines<R> {
+    /// Lines of at most `line_max` bytes, their ends included.
+    pub(in crate::import) fn new(path: &Path, file: R, line_max: u64) -> Lines<R> {
+        Lines {
             path: path.to_owned(),
-            file: BufReader::with_capacity(1 << 20, file),
+            file,
+            line_max,
             line: Vec::new(),
             number: 0,
-        })
+        }
     }
 
-    pub(super) fn place(&self) -> Place {
+    pub(in crate::import) fn into_reader(self) -> R {
+        self.file
+    }
+
+    pub(in crate::import) fn place(&self) -> Place {
         Place {
             path: self.path.clone(),
             item: format!("line {}", self.number),
@@ -52,9 +66,9 @@ impl Lines {
     }
 
     /// The next line's text, or `None` after the last.
-    pub(super) fn advance(&mut self) -> Result<Option<&[u8]>, ImportError> {
+    pub(in crate::import) fn advance(&mut self) -> Result<Option<&[u8]>, ImportError> {
         self.line.clear();
-        let mut limited = (&mut self.file).take(LINE_MAX);
+        let mut limited = (&mut self.file).take(self.line_max);
         let read = limited.read_until(b'\n', &mut self.line);
         let length = read.map_err(|source| ImportError::Io {
             path: self.path.clone(),
@@ -67,8 +81,8 @@ impl Lines {
         self.number += 1;
         if self.line.last() == Some(&b'\n') {
             self.line.pop();
-        } else if length as u64 == LINE_MAX {
-            return Err(self.wrong(format!("longer than {LINE_MAX} bytes")));
+        } else if length as u64 == self.line_max {
+            return Err(self.wrong(format!("longer than {} bytes", self.line_max)));
         }
         if self.line.trim_ascii().is_empty() {
             return Err(self.wrong("an empty line"));
@@ -77,7 +91,7 @@ impl Lines {
     }
 
     /// The line as JSON.
-    pub(super) fn parsed<'a, T: Deserialize<'a>>(&'a self) -> Result<T, ImportError> {
+    pub(in crate::import) fn parsed<'a, T: Deserialize<'a>>(&'a self) -> Result<T, ImportError> {
         serde_json::from_slice(&self.line).map_err(|e| self.wrong(e.to_string()))
     }
 }

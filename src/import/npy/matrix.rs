@@ -49,7 +49,8 @@ impl<'a> Matrix<&'a [u8]> {
 }
 
 impl<R: Read> Matrix<R> {
-    fn new(
+    /// A file of `file_bytes` bytes from its start on.
+    pub(in crate::import) fn new(
         path: &Path,
         mut file: R,
         file_bytes: u64,
@@ -78,17 +79,21 @@ impl<R: Read> Matrix<R> {
         &self.path
     }
 
-    pub(super) fn element(&self) -> Element {
+    pub(in crate::import) fn element(&self) -> Element {
         self.header.element
     }
 
     /// Elements per row.
-    pub(super) fn dim(&self) -> NonZeroUsize {
+    pub(in crate::import) fn dim(&self) -> NonZeroUsize {
         self.dim
     }
 
     pub(in crate::import) fn rows(&self) -> u64 {
         self.header.rows
+    }
+
+    pub(in crate::import) fn into_reader(self) -> R {
+        self.data
     }
 
     /// A row lies in the file, so its size is real; without rows the dimension is only a claim.

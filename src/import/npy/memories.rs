@@ -10,6 +10,8 @@ use crate::import::{ImportError, NoticeKind, Place, TimeUnit, note_time};
 use crate::store::{Kind, Reference};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use std::fs::File;
+use std::io::BufReader;
 use std::path::Path;
 
 /// A memory but for its vector.
@@ -27,13 +29,15 @@ pub(super) struct Line {
     pub(super) importance: f32,
     pub(super) evidence: Vec<Reference>,
     pub(super) depth: u32,
+    /// Whether it has a vector, if the line says so.
+    pub(super) has_embedding: Option<bool>,
     pub(super) payload: Vec<u8>,
 }
 
 /// The second reading.
 #[derive(Debug)]
 pub(super) struct Memories {
-    lines: Lines,
+    lines: Lines<BufReader<File>>,
     index: Index,
     unit: Option<TimeUnit>,
     depths: Vec<u32>,
@@ -119,6 +123,7 @@ impl Memories {
             notices.detail(NoticeKind::DepthDiffers, &name, detail);
         }
         self.depths.push(depth);
+        let has_embedding = has_embedding(&mut record);
         let place = record.place.clone();
         Ok(Line {
             payload: kept(record, beside_key, &name, notices)?,
@@ -133,6 +138,7 @@ impl Memories {
             importance,
             evidence,
             depth,
+            has_embedding,
         })
     }
 
@@ -259,6 +265,14 @@ fn names(record: &mut Record) -> Result<(Option<String>, Option<u64>), ImportErr
     }
 }
 
+/// `has_embedding`, if it is true or false. Anything else by that name is a field that is not known.
+fn has_embedding(record: &mut Record) -> Option<bool> {
+    let raw = record.get("has_embedding")?;
+    let told = serde_json::from_str(raw.get()).ok()?;
+    record.take("has_embedding");
+    told
+}
+
 /// The payload: the bytes of `payload_hex`; or the JSON of `payload`, verbatim; with `id`, an id that is
 /// stored nowhere else, or unknown fields, an object of those by name and `payload` as one more field.
 fn kept(
@@ -293,7 +307,8 @@ fn kept(
     Ok(payload(&fields))
 }
 
-fn unhex(text: &str) -> Option<Vec<u8>> {
+/// The bytes of hexadecimal digits.
+pub(in crate::import) fn unhex(text: &str) -> Option<Vec<u8>> {
     let digits: Option<Vec<u8>> = text
         .bytes()
         .map(|b| char::from(b).to_digit(16).map(|d| d as u8))

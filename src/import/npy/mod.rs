@@ -7,8 +7,10 @@ mod matrix;
 mod memories;
 
 pub use header::HeaderError;
-pub(super) use header::MAGIC;
+pub(super) use header::{MAGIC, Shapes};
+pub(super) use lines::Lines;
 pub(super) use matrix::Matrix;
+pub(super) use memories::unhex;
 
 use super::report::{Report, Tally};
 use super::vectors::{Fit, fit};
@@ -41,6 +43,7 @@ use std::path::Path;
 /// | `expiry` | time | expiry |
 /// | `importance` | number | importance; absent: 1, reported |
 /// | `evidence` | list | of keys, ids (positions from 0, if no line has a numeric `id`) and `{"missing": text}` |
+/// | `has_embedding` | true or false | whether the memory has a vector; it must say what the row does |
 /// | `depth` | number | depth; absent: 0, or for a reflection 1 + the deepest memory it cites among those before it |
 /// | `payload` | any JSON | payload, byte for byte |
 /// | `payload_hex` | text | payload, for bytes that are no JSON |
@@ -67,6 +70,15 @@ pub fn npy(
     destination::check(destination)?;
     let rows = Rows::open(npy, jsonl, options)?;
     destination::build(destination, rows, progress)
+}
+
+fn contradicted(place: Place, found: &str, expected: &'static str) -> ImportError {
+    ImportError::Field {
+        place,
+        field: "has_embedding",
+        found: found.to_owned(),
+        expected,
+    }
 }
 
 struct Rows {
@@ -144,8 +156,26 @@ impl Source for Rows {
                 problem,
             })?;
             let embedding = match fit {
+                Fit::Zero if line.has_embedding == Some(true) => {
+                    return Err(contradicted(
+                        line.place,
+                        "true",
+                        "false, for its row is all zeros",
+                    ));
+                }
+                Fit::Stored { .. } if line.has_embedding == Some(false) => {
+                    return Err(contradicted(
+                        line.place,
+                        "false",
+                        "true, for its row is not all zeros",
+                    ));
+                }
                 Fit::Zero => {
-                    tally.notices.add(NoticeKind::VectorZero, &line.name);
+                    let notice = match line.has_embedding {
+                        Some(_) => NoticeKind::VectorMissing,
+                        None => NoticeKind::VectorZero,
+                    };
+                    tally.notices.add(notice, &line.name);
                     None
                 }
                 Fit::Stored { rounded: to_f16 } => {

@@ -28,7 +28,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 ///
 /// let files = Arc::new(InMemory::new());
 /// let options = CreateOptions { dim: 2.try_into()?, dtype: Dtype::F16, model: None };
-/// let mut store = Store::create_on(files.clone(), "isabella", &options)?;
+/// let store = Store::create_on(files.clone(), "isabella", &options)?;
 /// store.append(&[NewMemory {
 ///     key: None,
 ///     kind: Kind::OBSERVATION,
@@ -44,7 +44,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 /// }])?;
 /// store.close()?;
 ///
-/// let store = Store::open_on(files, "isabella", &OpenOptions::default())?;
+/// let store = Store::open_on(files, "isabella", &OpenOptions::default())?.snapshot();
 /// assert_eq!(store.memory(0)?.text, "the coffee is ready");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

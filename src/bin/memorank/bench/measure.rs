@@ -1,12 +1,13 @@
 //! Plain read, cosine scan and ranking of the same rows, timed in turn, so that all of them see the same
 //! machine. What is compared are medians over the rounds.
 
+use super::part::Part;
 use super::scan;
 use crate::failure::Failure;
 use memorank::Par;
-use memorank::kernel::{Kernel, Queries, QueryError, Rows};
-use memorank::scoring::{Columns, ColumnsError, Preset, Query, Ranking, Workspace, rank_into};
-use memorank::store::Store;
+use memorank::kernel::{Kernel, Queries, QueryError};
+use memorank::scoring::{ColumnsError, Preset, Query, Ranking, Workspace, rank_into};
+use memorank::store::Snapshot;
 use memorank::yardstick::{bytes_read, read_columns};
 use serde::Serialize;
 use std::hint::black_box;
@@ -71,7 +72,7 @@ impl Speed {
 
 /// What is ranked, and how.
 pub struct Subject<'a> {
-    pub store: &'a Store,
+    pub snapshot: &'a Snapshot,
     pub kernel: Kernel,
     /// At least one. The rounds take turns with them.
     pub queries: &'a [Vec<f32>],
@@ -85,21 +86,9 @@ impl Subject<'_> {
         Query::new(embedding, self.now, self.preset.k)
     }
 
-    /// The columns of the first memories.
-    pub fn first(&self, memories: usize) -> Result<Columns<'_>, ColumnsError> {
-        let store = self.store;
-        let elements = memories * store.dim().get();
-        let rows = match store.embeddings() {
-            Rows::F32(all) => Rows::F32(&all[..elements]),
-            Rows::F16(all) => Rows::F16(&all[..elements]),
-        };
-        Columns::new(
-            store.dim(),
-            rows,
-            &store.inv_norms()[..memories],
-            &store.last_access()[..memories],
-            &store.importance()[..memories],
-        )
+    /// The first memories.
+    pub fn first(&self, memories: usize) -> Result<Part<'_>, ColumnsError> {
+        Part::first(self.snapshot, memories)
     }
 
     /// Measures on one thread and on `all`, calling `told` after every round.
@@ -117,7 +106,7 @@ impl Subject<'_> {
             .queries
             .iter()
             .map(|query| {
-                let mut unit = Queries::new(self.store.dim());
+                let mut unit = Queries::new(self.snapshot.dim());
                 unit.push_unit(query).map(|()| unit)
             })
             .collect::<Result<Vec<_>, QueryError>>()
@@ -157,17 +146,17 @@ struct Lane<'a> {
 }
 
 struct Size<'a> {
-    columns: [Columns<'a>; 1],
+    part: Part<'a>,
     reads: Vec<f64>,
     rankings: Vec<f64>,
 }
 
 impl<'a> Lane<'a> {
     fn new(subject: &'a Subject<'_>, par: Par) -> Result<Lane<'a>, Failure> {
-        let memories = subject.store.len();
-        let sizes = sizes(memories).into_iter().map(|size| {
+        let snapshot = subject.snapshot;
+        let sizes = sizes(snapshot.len()).into_iter().map(|size| {
             Ok(Size {
-                columns: [subject.first(size)?],
+                part: subject.first(size)?,
                 reads: Vec::new(),
                 rankings: Vec::new(),
             })
@@ -177,7 +166,7 @@ impl<'a> Lane<'a> {
             par,
             workspace: Workspace::with_kernel(subject.kernel),
             ranking: Ranking::default(),
-            cosines: vec![0.0; memories],
+            cosines: vec![0.0; snapshot.rows()],
             sizes: sizes.map_err(|e| Failure::Error(e.into()))?,
             scans: Vec::new(),
         })
@@ -190,14 +179,14 @@ impl<'a> Lane<'a> {
         unit: &Queries,
     ) -> Result<(), Failure> {
         let (par, kernel) = (self.par, subject.kernel);
-        let memories = subject.store.len();
         for size in &mut self.sizes {
-            let columns = &size.columns;
+            let columns = &*size.part.columns;
+            let query = size.part.asked(query);
             let repeats = (TIMED_BYTES / bytes_read(columns).max(1)).clamp(1, MOST_REPEATS);
             let mut rank = || {
                 rank_into(
                     columns,
-                    query,
+                    &query,
                     &subject.preset.scoring,
                     par,
                     &mut self.workspace,
@@ -213,11 +202,10 @@ impl<'a> Lane<'a> {
                 // It went well with the same arguments.
                 let _ = black_box(rank());
             }));
-            if columns[0].len() == memories {
-                let store = subject.store;
+            if size.part.rows() == self.cosines.len() {
+                let vectors = &size.part.vectors;
                 self.scans.push(timed(repeats, || {
-                    let (rows, inv_norms) = (store.embeddings(), store.inv_norms());
-                    scan::cosines(rows, inv_norms, unit, kernel, par, &mut self.cosines);
+                    scan::cosines(vectors, unit, kernel, par, &mut self.cosines);
                     black_box(&self.cosines);
                 }));
             }
@@ -244,7 +232,7 @@ impl<'a> Lane<'a> {
             let (plain_read, ranking) = size.speeds();
             Growth {
                 threads: self.par.threads(),
-                memories: size.columns[0].len(),
+                memories: size.part.memories,
                 plain_read,
                 ranking,
             }
@@ -255,7 +243,7 @@ impl<'a> Lane<'a> {
 impl Size<'_> {
     /// Of the plain read and of the ranking.
     fn speeds(&self) -> (Speed, Speed) {
-        let bytes = bytes_read(&self.columns);
+        let bytes = bytes_read(&self.part.columns);
         let read = median(&self.reads);
         let roof = bytes as f64 / 1e9 / read;
         (

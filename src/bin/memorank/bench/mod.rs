@@ -3,10 +3,12 @@
 mod chart;
 mod file;
 mod measure;
+mod part;
 mod scan;
 
 use crate::demo::Verdict;
 use crate::failure::Failure;
+use crate::opened::{self, newest_access};
 use crate::output::{Output, escaped, grouped, progress};
 use crate::query::{on_threads, whole};
 use crate::show;
@@ -18,7 +20,7 @@ use memorank::import::timestamp::format_us;
 use memorank::kernel::{Isa, Kernel};
 use memorank::oracle::{self, Comparison};
 use memorank::scoring::{Preset, Workspace};
-use memorank::store::Store;
+use memorank::store::Snapshot;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -74,8 +76,8 @@ struct Oracle {
 
 pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     let kernel = Kernel::new(Isa::from_env()?)?;
-    let store = Store::open_read_only(&args.store)?;
-    let with_vector = with_vector(&store)?;
+    let snapshot = opened::to_read(&args.store)?.snapshot();
+    let with_vector = with_vector(args, &snapshot)?;
     // Before minutes of measuring.
     let svg = args.svg.as_ref();
     let svg = svg.map(|path| Destination::new(path, &args.store));
@@ -83,17 +85,18 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
 
     let mut preset = Preset::paper();
     preset.k = args.k;
-    let rows = queries(&store, with_vector);
+    let rows = queries(&snapshot, with_vector);
     let queries = rows.iter().map(|&row| {
-        let embedding = show::embedding(&store, row)?;
+        let embedding = show::embedding(&snapshot, row)?;
         Ok(embedding.expect("a row with a vector was chosen"))
     });
     let queries = queries.collect::<Result<Vec<_>, Failure>>()?;
     let subject = Subject {
-        store: &store,
+        snapshot: &snapshot,
         kernel,
         queries: &queries,
-        now: newest(&store),
+        // Answers do not depend on a clock.
+        now: newest_access(&snapshot).unwrap_or(0),
         preset: &preset,
     };
     let (oracle, figures) = on_threads(0, |par| {
@@ -107,16 +110,16 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     let document = Document {
         schema: "memorank.bench/1",
         store: args.store.display().to_string(),
-        memories: store.len(),
-        without_vector: store.len() - with_vector,
-        dim: store.dim().get(),
-        dtype: store.dtype().name(),
+        memories: snapshot.len(),
+        without_vector: snapshot.len() - with_vector,
+        dim: snapshot.dim().get(),
+        dtype: snapshot.dtype().name(),
         isa: kernel.isa().name(),
         preset: "paper",
         k: args.k,
         now: format_us(subject.now),
         now_us: subject.now,
-        queries: rows.iter().map(|&row| store.ids()[row]).collect(),
+        queries: rows.iter().map(|&row| snapshot.id(row)).collect(),
         rounds: args.rounds,
         oracle,
         figures,
@@ -137,10 +140,9 @@ fn rounds(text: &str) -> Result<usize, String> {
 }
 
 /// How many memories have a vector: at least one.
-fn with_vector(store: &Store) -> Result<usize, Failure> {
-    let memories = store.len();
-    let with_vector = store.inv_norms().iter().filter(|&&n| n != 0.0).count();
-    let path = store.path().display();
+fn with_vector(args: &Args, snapshot: &Snapshot) -> Result<usize, Failure> {
+    let (memories, with_vector) = (snapshot.len(), vectors(snapshot).count());
+    let path = args.store.display();
     match (memories, with_vector) {
         (0, _) => Err(format!(
             "{path} has no memories: there is nothing to measure"
@@ -154,37 +156,32 @@ fn with_vector(store: &Store) -> Result<usize, Failure> {
     .map_err(|e| Failure::Error(e.into()))
 }
 
+/// The rows whose memories have a vector.
+fn vectors(snapshot: &Snapshot) -> impl Iterator<Item = usize> {
+    (0..snapshot.rows()).filter(|&row| snapshot.is_live(row) && snapshot.has_embedding(row))
+}
+
 /// Rows to ask with.
-fn queries(store: &Store, with_vector: usize) -> Vec<usize> {
+fn queries(snapshot: &Snapshot, with_vector: usize) -> Vec<usize> {
     let n = QUERIES.min(with_vector);
-    let mut left = store
-        .inv_norms()
-        .iter()
-        .enumerate()
-        .filter(|(_, inv_norm)| **inv_norm != 0.0)
-        .map(|(row, _)| row);
+    let mut left = vectors(snapshot);
     let step = with_vector / n;
     (0..n)
         .filter_map(|i| left.nth(if i == 0 { 0 } else { step - 1 }))
         .collect()
 }
 
-/// The newest last access. Answers do not depend on a clock.
-fn newest(store: &Store) -> i64 {
-    store.last_access().iter().copied().max().unwrap_or(0)
-}
-
 /// Nothing is timed before its answer is right.
 fn check(subject: &Subject<'_>, par: Par) -> Result<Oracle, Failure> {
-    let checked = subject.store.len().min(CHECKED);
-    let columns = subject.first(checked);
-    let columns = [columns.map_err(|e| Failure::Error(e.into()))?];
+    let checked = subject.snapshot.len().min(CHECKED);
+    let part = subject.first(checked);
+    let part = part.map_err(|e| Failure::Error(e.into()))?;
     let mut workspace = Workspace::with_kernel(subject.kernel);
     let scoring = &subject.preset.scoring;
     let mut all: Option<Comparison> = None;
     for index in 0..subject.queries.len() {
-        let query = subject.query(index);
-        let one = oracle::compare(&columns, &query, scoring, par, &mut workspace)?;
+        let query = part.asked(&subject.query(index));
+        let one = oracle::compare(&part.columns, &query, scoring, par, &mut workspace)?;
         all = Some(all.map_or(one, |all| {
             Comparison {
                 largest_cosine_difference: all

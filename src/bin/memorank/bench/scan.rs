@@ -7,16 +7,31 @@ use rayon::prelude::*;
 /// Rows in one call of the kernel: their cosines are finished while they are in the caches.
 const RUN: usize = 1 << 14;
 
+/// Embeddings, and the inverse length of each.
+pub type Vectors<'a> = (Rows<'a>, &'a [f32]);
+
 /// Writes the cosine of every row with the one query into its place of `out`.
 pub fn cosines(
-    rows: Rows<'_>,
-    inv_norms: &[f32],
+    vectors: &[Vectors<'_>],
     unit: &Queries,
     kernel: Kernel,
     par: Par,
-    out: &mut [f32],
+    mut out: &mut [f32],
 ) {
-    let part = |first: usize, out: &mut [f32]| {
+    // More pieces than threads, so that a slow one does not hold up the rest.
+    let pieces = match par {
+        Par::Serial => 1,
+        _ => par.threads() * 8,
+    };
+    let size = out.len().div_ceil(pieces).max(1);
+    let mut work = Vec::new();
+    for &(rows, inv_norms) in vectors {
+        let (own, rest) = out.split_at_mut(inv_norms.len());
+        let pieces = own.chunks_mut(size).enumerate();
+        work.extend(pieces.map(|(i, out)| (rows, inv_norms, i * size, out)));
+        out = rest;
+    }
+    let piece = |(rows, inv_norms, first, out): (Rows<'_>, &[f32], usize, &mut [f32])| {
         for (run, out) in out.chunks_mut(RUN).enumerate() {
             let start = first + run * RUN;
             kernel.dots(rows, Picks::Range(start..start + out.len()), unit, out);
@@ -26,15 +41,8 @@ pub fn cosines(
         }
     };
     match par {
-        Par::Serial => part(0, out),
-        _ => {
-            // More parts than threads, so that a slow one does not hold up the rest.
-            let size = out.len().div_ceil(par.threads() * 8).max(1);
-            out.par_chunks_mut(size)
-                .with_max_len(1)
-                .enumerate()
-                .for_each(|(i, out)| part(i * size, out));
-        }
+        Par::Serial => work.into_iter().for_each(piece),
+        _ => work.into_par_iter().with_max_len(1).for_each(piece),
     }
 }
 
@@ -58,9 +66,14 @@ mod tests {
         scalar.dots(rows, Picks::Range(0..n), &unit, &mut expected);
         expected.iter_mut().zip(&inverse).for_each(|(x, i)| *x *= i);
         for par in [Par::Serial, Par::Rayon] {
-            let mut out = vec![f32::NAN; n];
-            cosines(rows, &inverse, &unit, Kernel::best(), par, &mut out);
-            assert_eq!(out, expected);
+            for cut in [0, 1, RUN + 3, n] {
+                let (first, rest) = elements.split_at(3 * cut);
+                let (norms, other) = inverse.split_at(cut);
+                let vectors = [(Rows::F32(first), norms), (Rows::F32(rest), other)];
+                let mut out = vec![f32::NAN; n];
+                cosines(&vectors, &unit, Kernel::best(), par, &mut out);
+                assert_eq!(out, expected);
+            }
         }
     }
 }

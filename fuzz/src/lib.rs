@@ -1,0 +1,167 @@
+//! What the fuzz targets share: a small store as bytes, and looking at all of one.
+
+use memorank::Par;
+use memorank::scoring::{Preset, Ranking, Workspace};
+use memorank::store::files::{Files, InMemory, What};
+use memorank::store::{
+    Agent, CreateOptions, Kind, NewMemory, OpenOptions, Reference, Snapshot, Store, verify_on,
+};
+use memorank::stream::{self, Ask};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Where stores are, in their file systems.
+pub const STORE: &str = "/store";
+
+/// A memory with some of everything.
+fn memory<'a>(
+    key: &'a str,
+    embedding: Option<&'a [f32]>,
+    evidence: &'a [Reference],
+) -> NewMemory<'a> {
+    NewMemory {
+        key: Some(key),
+        kind: Kind::OBSERVATION,
+        text: "the coffee is ready",
+        embedding,
+        created: 1,
+        last_access: 2,
+        expiry: Some(3),
+        importance: 4.0,
+        evidence,
+        depth: 0,
+        payload: b"{\"a\":1}",
+    }
+}
+
+/// A store of two dimensions with two memories in its columns and one in its journal, as files.
+pub fn example() -> Vec<(PathBuf, Vec<u8>)> {
+    let files = Arc::new(InMemory::new());
+    let options = CreateOptions {
+        dim: 2.try_into().expect("not 0"),
+        dtype: memorank::kernel::Dtype::F32,
+        model: Some("model".into()),
+    };
+    let store = Store::create_on(files.clone(), STORE, &options).expect("a new file system");
+    let evidence = [Reference::Id(0), Reference::Missing("gone".into())];
+    let [one, two] = [[0.6, 0.8], [1.0, 0.0]];
+    store
+        .append(&[memory("a", Some(&one), &[])])
+        .expect("sound");
+    store
+        .append(&[memory("b", None, &evidence)])
+        .expect("sound");
+    store.touch(Agent::OWN, &[0], 9).expect("it is there");
+    store.checkpoint().expect("there is room");
+    store
+        .append(&[memory("c", Some(&two), &[])])
+        .expect("sound");
+    store.touch(Agent(7), &[0, 2], 10).expect("they are there");
+    let dir = Path::new(STORE);
+    let names = files.list(dir).expect("it is there");
+    let paths = names.iter().map(|name| dir.join(name));
+    let read = paths.map(|path| {
+        let file = files.open(&path).expect("it is there");
+        let mut bytes = vec![0; file.bytes().expect("known") as usize];
+        let mut at = 0;
+        while at < bytes.len() {
+            at += file
+                .read_at(at as u64, &mut bytes[at..])
+                .expect("in memory");
+        }
+        (path, bytes)
+    });
+    read.collect()
+}
+
+/// A file system with these files.
+pub fn place(all: &[(PathBuf, Vec<u8>)]) -> Arc<InMemory> {
+    let files = Arc::new(InMemory::new());
+    files.create_dir(Path::new(STORE)).expect("it is new");
+    for (path, bytes) in all {
+        let file = files.create_new(path).expect("it is new");
+        let mut at = 0;
+        while at < bytes.len() {
+            at += file.write_at(at as u64, &bytes[at..]).expect("in memory");
+        }
+    }
+    files
+}
+
+/// Opens what is there as a reader and as a writer, if it can be opened, and uses all of it.
+pub fn use_all(files: &Arc<InMemory>) {
+    let _ = verify_on(&**files, STORE).map(|report| report.is_sound());
+    let read_only = OpenOptions {
+        read_only: true,
+        ..OpenOptions::default()
+    };
+    if let Ok(store) = Store::open_on(files.clone(), STORE, &read_only) {
+        look(&store.snapshot());
+        assert!(store.sync().is_err(), "a reader has nothing to sync");
+    }
+    if let Ok(store) = Store::open_on(files.clone(), STORE, &OpenOptions::default()) {
+        let before = store.snapshot();
+        let embedding = vec![1.0; before.dim().get()];
+        let appended = store.append(&[memory("another", Some(&embedding), &[])]);
+        look(&store.snapshot());
+        let closed = store.close();
+        if appended.is_ok() && closed.is_ok() {
+            let again = Store::open_on(files.clone(), STORE, &read_only);
+            let again = again.expect("what was closed can be opened").snapshot();
+            assert_eq!(again.len(), before.len() + 1);
+            look(&again);
+        }
+    }
+    assert!(matches!(files.what(Path::new(STORE)), Ok(What::Directory)));
+}
+
+/// Reads every memory and ranks them.
+fn look(snapshot: &Snapshot) {
+    for row in 0..snapshot.rows() {
+        let memory = snapshot.memory(row);
+        if let Ok(memory) = memory {
+            assert_eq!(snapshot.row_of_id(memory.id), Some(row));
+            assert_eq!(memory.has_embedding, snapshot.embedding(row).is_some());
+        }
+    }
+    let mut ranking = Ranking::default();
+    let embedding = vec![0.5; snapshot.dim().get()];
+    let ask = Ask {
+        agent: Agent::OWN,
+        embedding: &embedding,
+        now: 1_000,
+        preset: &Preset::paper(),
+        exclude: &[],
+    };
+    let mut workspace = Workspace::new();
+    if stream::rank(snapshot, &ask, Par::Serial, &mut workspace, &mut ranking).is_ok() {
+        assert!(ranking.hits.iter().all(|hit| hit.score.is_finite()));
+    }
+}
+
+/// Imports whose source is a folder with these files, which may be anything.
+pub fn import(
+    files: &[(&str, &[u8])],
+    import: impl FnOnce(&Path, &Path) -> Option<memorank::import::ImportError>,
+) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (name, bytes) in files {
+        std::fs::write(folder.path().join(name), bytes).expect("there is room");
+    }
+    let store = folder.path().join("store");
+    match import(folder.path(), &store) {
+        Some(error) => {
+            assert!(!error.to_string().is_empty());
+            assert!(!store.exists(), "an import that failed left a store");
+        }
+        None => {
+            let report = memorank::store::verify(&store).expect("it was just made");
+            assert!(report.is_sound(), "{:?}", report.damages);
+            look(
+                &Store::open_read_only(&store)
+                    .expect("it is sound")
+                    .snapshot(),
+            );
+        }
+    }
+}

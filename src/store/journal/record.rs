@@ -1,0 +1,270 @@
+//! A record of the journal: a head of 32 bytes and a body.
+
+use crate::store::format::NO_EXPIRY;
+use crate::store::memory::NewMemory;
+use thiserror::Error;
+use xxhash_rust::xxh3::Xxh3;
+
+/// What a record starts with.
+pub(super) const MARKER: [u8; 4] = *b"MRJ1";
+
+/// Before a record's body.
+pub(super) const HEAD_BYTES: usize = 32;
+
+/// Where the sum of the rest stands in the head.
+const SUM_AT: usize = 24;
+
+pub(super) const APPEND: u8 = 1;
+pub(super) const TOUCH: u8 = 2;
+pub(super) const DELETE: u8 = 3;
+
+/// A record that was read and can be trusted.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::store) struct Record<'a> {
+    /// Its place in the order of all records, from 1.
+    pub(in crate::store) sequence: u64,
+    /// How much of its segment was known to be durable when it was written.
+    pub(in crate::store) durable: u64,
+    pub(in crate::store) body: Body<'a>,
+    /// All of it, as written.
+    pub(super) bytes: &'a [u8],
+}
+
+impl Record<'_> {
+    /// How long it is.
+    pub(in crate::store) fn len_bytes(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+}
+
+/// What a record says.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::store) enum Body<'a> {
+    /// Memories were appended, all of them or none. They have the ids from `first_id` on; ids that were
+    /// left out before it are never given.
+    Append { first_id: u64, rows: Vec<Row<'a>> },
+    /// Memories were retrieved by `agent` at `now`.
+    Touch { agent: u32, now: i64, ids: Ids<'a> },
+    /// Memories were deleted.
+    Delete { ids: Ids<'a> },
+}
+
+/// A memory as a record holds it. Its id follows from its place.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::store) struct Row<'a> {
+    pub(in crate::store) key: Option<&'a str>,
+    pub(in crate::store) kind: &'a str,
+    pub(in crate::store) text: &'a str,
+    pub(in crate::store) vector: Option<Vector<'a>>,
+    pub(in crate::store) created: i64,
+    pub(in crate::store) last_access: i64,
+    pub(in crate::store) expiry: Option<i64>,
+    pub(in crate::store) importance: f32,
+    /// As in its column.
+    pub(in crate::store) evidence: &'a [u8],
+    pub(in crate::store) depth: u32,
+    pub(in crate::store) payload: &'a [u8],
+}
+
+/// An embedding.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::store) struct Vector<'a> {
+    /// Above 0.
+    pub(in crate::store) inv_norm: f32,
+    /// As in its column. Not aligned when it was read.
+    pub(in crate::store) elements: &'a [u8],
+}
+
+impl<'a> Row<'a> {
+    /// A memory that was checked, with what was made of its embedding and evidence.
+    pub(in crate::store) fn new(
+        memory: &'a NewMemory<'_>,
+        vector: Option<Vector<'a>>,
+        evidence: &'a [u8],
+    ) -> Row<'a> {
+        Row {
+            key: memory.key,
+            kind: memory.kind.as_str(),
+            text: memory.text,
+            vector,
+            created: memory.created,
+            last_access: memory.last_access,
+            expiry: memory.expiry,
+            // No -0: least and greatest must not depend on the order.
+            importance: memory.importance + 0.0,
+            evidence,
+            depth: memory.depth,
+            payload: memory.payload,
+        }
+    }
+}
+
+/// Ids, as little-endian bytes that need not be aligned.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::store) struct Ids<'a>(pub(super) &'a [u8]);
+
+impl<'a> Ids<'a> {
+    pub(in crate::store) fn new(ids: &'a [u64]) -> Ids<'a> {
+        Ids(bytemuck::cast_slice(ids))
+    }
+
+    pub(in crate::store) fn len(self) -> usize {
+        self.0.len() / size_of::<u64>()
+    }
+
+    pub(in crate::store) fn iter(self) -> impl ExactSizeIterator<Item = u64> + 'a {
+        let (ids, _) = self.0.as_chunks::<{ size_of::<u64>() }>();
+        ids.iter().map(|&id| u64::from_le_bytes(id))
+    }
+}
+
+/// Where a record goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::store) struct Place {
+    /// The segment's.
+    pub(in crate::store) salt: u64,
+    pub(in crate::store) sequence: u64,
+    /// How much of the segment is known to be durable.
+    pub(in crate::store) durable: u64,
+}
+
+/// A body that is longer than a record can say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error(
+    "{bytes} bytes in one record of the journal, at most {} are possible",
+    u32::MAX
+)]
+pub(in crate::store) struct TooLong {
+    pub(in crate::store) bytes: u64,
+}
+
+/// Appends a record to `out`, whole but for its place, which [`seal`] gives it. After an error `out` is as
+/// it was.
+pub(in crate::store) fn encode(body: &Body<'_>, out: &mut Vec<u8>) -> Result<(), TooLong> {
+    let start = out.len();
+    out.extend_from_slice(&[0; HEAD_BYTES]);
+    let at = out.len();
+    put_body(body, out);
+    // Each count and length in the body is less than the body is long: if that fits, all do.
+    let bytes = (out.len() - at) as u64;
+    let Ok(body_bytes) = u32::try_from(bytes) else {
+        out.truncate(start);
+        return Err(TooLong { bytes });
+    };
+    out[start..start + 4].copy_from_slice(&MARKER);
+    out[start + 4..start + 8].copy_from_slice(&body_bytes.to_le_bytes());
+    Ok(())
+}
+
+/// Gives an encoded record its place. A record can be given another later.
+pub(in crate::store) fn seal(record: &mut [u8], place: &Place) {
+    record[8..16].copy_from_slice(&place.sequence.to_le_bytes());
+    record[16..24].copy_from_slice(&place.durable.to_le_bytes());
+    let sum = sum(record, place.salt);
+    record[SUM_AT..HEAD_BYTES].copy_from_slice(&sum.to_le_bytes());
+}
+
+/// The checksum of a record of the segment with this salt: a record that another segment held is none of this
+/// one, and no memory's bytes can look like one.
+fn sum(record: &[u8], salt: u64) -> u64 {
+    let mut sum = Xxh3::with_seed(salt);
+    sum.update(&record[..SUM_AT]);
+    sum.update(&record[HEAD_BYTES..]);
+    sum.digest()
+}
+
+fn put_body(body: &Body<'_>, out: &mut Vec<u8>) {
+    match body {
+        Body::Append { first_id, rows } => {
+            out.push(APPEND);
+            out.extend(first_id.to_le_bytes());
+            out.extend((rows.len() as u32).to_le_bytes());
+            rows.iter().for_each(|row| put_row(row, out));
+        }
+        Body::Touch { agent, now, ids } => {
+            out.push(TOUCH);
+            out.extend(agent.to_le_bytes());
+            out.extend(now.to_le_bytes());
+            put_ids(*ids, out);
+        }
+        Body::Delete { ids } => {
+            out.push(DELETE);
+            put_ids(*ids, out);
+        }
+    }
+}
+
+fn put_ids(ids: Ids<'_>, out: &mut Vec<u8>) {
+    out.extend((ids.len() as u32).to_le_bytes());
+    out.extend_from_slice(ids.0);
+}
+
+fn put_row(row: &Row<'_>, out: &mut Vec<u8>) {
+    out.extend(row.created.to_le_bytes());
+    out.extend(row.last_access.to_le_bytes());
+    out.extend(row.expiry.unwrap_or(NO_EXPIRY).to_le_bytes());
+    out.extend(row.importance.to_le_bytes());
+    out.extend(row.depth.to_le_bytes());
+    let inv_norm = row.vector.map_or(0.0, |vector| vector.inv_norm);
+    out.extend(inv_norm.to_le_bytes());
+    out.push(row.vector.is_some().into());
+    for bytes in [
+        row.kind.as_bytes(),
+        row.key.unwrap_or("").as_bytes(),
+        row.text.as_bytes(),
+        row.payload,
+        row.evidence,
+    ] {
+        out.extend((bytes.len() as u32).to_le_bytes());
+        out.extend_from_slice(bytes);
+    }
+    if let Some(vector) = row.vector {
+        out.extend_from_slice(vector.elements);
+    }
+}
+
+/// The fixed part of a record.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Head {
+    body_bytes: u32,
+    pub(super) sequence: u64,
+    pub(super) durable: u64,
+    sum: u64,
+}
+
+impl Head {
+    /// The head at the start of `bytes`, or why there is none.
+    pub(super) fn read(bytes: &[u8]) -> Result<Head, &'static str> {
+        let Some(head) = bytes.first_chunk::<HEAD_BYTES>() else {
+            return Err("ends inside its head");
+        };
+        if head[..4] != MARKER {
+            return Err(match head[..4] {
+                [0, 0, 0, 0] => "is zeros",
+                _ => "does not start as a record does",
+            });
+        }
+        let u64_at = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| head[at + i]));
+        Ok(Head {
+            body_bytes: u32::from_le_bytes([head[4], head[5], head[6], head[7]]),
+            sequence: u64_at(8),
+            durable: u64_at(16),
+            sum: u64_at(SUM_AT),
+        })
+    }
+
+    /// The whole record that this is the head of, at the start of `bytes`, unsummed.
+    pub(super) fn record<'a>(&self, bytes: &'a [u8]) -> Result<&'a [u8], &'static str> {
+        let whole = usize::try_from(u64::from(self.body_bytes) + HEAD_BYTES as u64).ok();
+        let record = whole.and_then(|whole| bytes.get(..whole));
+        record.ok_or("ends inside its body")
+    }
+
+    /// Whether `record`, which has this head, is what was written to the segment with this salt.
+    pub(super) fn sums(&self, record: &[u8], salt: u64) -> bool {
+        sum(record, salt) == self.sum
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,315 @@
+//! Reading a store: what its manifest commits, and over it what its journal holds.
+
+use super::access::Agent;
+use super::column::{self, Columns, Hold};
+use super::damage::{Damage, Problem};
+use super::files::{Files, What};
+use super::format::{Column, MAX_ROWS, NO_EXPIRY};
+use super::journal::{
+    Body, Dropped, Ids, Record, Replay, Row, Segment, file_name, is_continuation, number_in,
+};
+use super::live::Live;
+use super::manifest::Manifest;
+use super::map::Bytes;
+use super::memory::Kind;
+use super::state::{Committed, State};
+use super::tail::StoredRow;
+use std::path::Path;
+
+/// What was found in the journal when the store was opened.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Recovery {
+    /// Records that the columns did not hold yet.
+    pub records: u64,
+    /// What the journal's files hold beside whole records, which is left out: what a writer was about to write
+    /// when it was stopped, or, if one is at work, is about to write. None of it was acknowledged as
+    /// durable.
+    pub dropped: Vec<Dropped>,
+}
+
+/// A store as it was found.
+pub(super) struct Loaded {
+    pub(super) state: State,
+    pub(super) journal: Found,
+}
+
+/// A journal as it was found.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) recovery: Recovery,
+    /// The last record, in the journal or in the columns.
+    pub(super) last_sequence: u64,
+    /// The segments that were read.
+    pub(super) segments: Vec<u64>,
+    /// The bytes of the records that the columns do not hold.
+    pub(super) unfolded_bytes: u64,
+}
+
+/// Loads what `manifest` commits and what follows it.
+pub(super) fn load(
+    files: &dyn Files,
+    dir: &Path,
+    manifest: &Manifest,
+    hold: Hold,
+) -> Result<Loaded, Damage> {
+    // Before the first is read: one that has a successor is whole, and stays so.
+    let segments = segments(files, dir, manifest)?;
+    let columns = Columns::load(files, dir, manifest, hold)?;
+    let live = Live::without(columns.rows, deleted(&columns)?);
+    let touched = touched(&columns)?;
+    let mut state = State::new(Committed::new(manifest.clone(), columns, live));
+    for (agent, row, time) in touched {
+        state.touch(agent, row, time);
+    }
+    let zeros = vec![0; manifest.dim.get() * manifest.dtype.size_bytes()];
+    let journal = replay(files, dir, manifest, &segments, |record| {
+        apply(&mut state, record, &zeros)
+    })?;
+    state.recovered();
+    Ok(Loaded { state, journal })
+}
+
+/// The numbers of the segments that recovery reads.
+pub(super) fn segments(
+    files: &dyn Files,
+    dir: &Path,
+    manifest: &Manifest,
+) -> Result<Vec<u64>, Damage> {
+    let mut numbers = Vec::new();
+    let first = manifest.journal_segment;
+    if first == 0 {
+        return Ok(numbers);
+    }
+    let mut last = first;
+    for number in first..=u64::MAX {
+        last = number;
+        let path = dir.join(file_name(number));
+        match files.what(&path) {
+            Ok(What::File) => numbers.push(number),
+            Ok(_) => {
+                let offset = 0;
+                let problem = Problem::Unreadable("not a regular file".into());
+                return Err(Damage {
+                    path,
+                    offset,
+                    problem,
+                });
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound && number > first => break,
+            Err(e) => return Err(column::unreadable(&path, &e)),
+        }
+    }
+    // A leftover continues nothing. If a segment continues one that is not there, that one was lost.
+    let names = files.list(dir).map_err(|e| column::unreadable(dir, &e))?;
+    for number in names.iter().filter_map(|name| number_in(name.to_str()?)) {
+        if number > last && read(files, dir, number).is_ok_and(|bytes| continues(number, &bytes)) {
+            return Err(Damage {
+                path: dir.join(file_name(last)),
+                offset: 0,
+                problem: Problem::Missing,
+            });
+        }
+    }
+    Ok(numbers)
+}
+
+fn continues(number: u64, bytes: &Bytes) -> bool {
+    let segment = Segment {
+        path: Path::new(""),
+        number,
+        bytes: bytes.as_slice(),
+    };
+    is_continuation(&segment)
+}
+
+/// Reads segments, and gives `apply` the records that the columns do not hold.
+pub(super) fn replay(
+    files: &dyn Files,
+    dir: &Path,
+    manifest: &Manifest,
+    segments: &[u64],
+    mut apply: impl FnMut(&Record<'_>) -> Result<(), Problem>,
+) -> Result<Found, Damage> {
+    let embedding_bytes = manifest.dim.get() * manifest.dtype.size_bytes();
+    let (folded, named) = (manifest.journal_folded, manifest.journal_bytes);
+    let mut replay = Replay::new(embedding_bytes, folded, named);
+    let mut found = Found::default();
+    let mut bytes = match segments.first() {
+        None => Bytes::EMPTY,
+        Some(&number) => read(files, dir, number)?,
+    };
+    for (at, &number) in segments.iter().enumerate() {
+        let next = match segments.get(at + 1) {
+            None => None,
+            Some(&next) => Some(read(files, dir, next)?),
+        };
+        let path = dir.join(file_name(number));
+        let segment = Segment {
+            path: &path,
+            number,
+            bytes: bytes.as_slice(),
+        };
+        let outcome = replay.read(&segment, next.as_ref().map(Bytes::as_slice), |record| {
+            found.recovery.records += 1;
+            found.unfolded_bytes += record.len_bytes();
+            apply(&record)
+        })?;
+        found.segments.push(number);
+        found.recovery.dropped.extend(outcome.dropped);
+        match next {
+            Some(next) if outcome.more => bytes = next,
+            _ => break,
+        }
+    }
+    found.last_sequence = replay.last_sequence();
+    Ok(found)
+}
+
+fn read(files: &dyn Files, dir: &Path, number: u64) -> Result<Bytes, Damage> {
+    let path = dir.join(file_name(number));
+    let read = || {
+        let file = files.open(&path)?;
+        let len = usize::try_from(file.bytes()?).unwrap_or(usize::MAX);
+        Bytes::read(&*file, len)
+    };
+    read().map_err(|e| column::unreadable(&path, &e))
+}
+
+/// The deleted rows among the columns'.
+pub(super) fn deleted(columns: &Columns) -> Result<Vec<usize>, Damage> {
+    let rows: &[u32] = columns.view(Column::Deleted);
+    let mut deleted = Vec::with_capacity(rows.len());
+    for (at, &row) in rows.iter().enumerate() {
+        let row = row as usize;
+        if row >= columns.rows || deleted.last().is_some_and(|&last| last >= row) {
+            let problem = Problem::DeletedRow {
+                row,
+                rows: columns.rows,
+            };
+            return Err(columns.damage(Column::Deleted, at as u64 * 4, problem));
+        }
+        deleted.push(row);
+    }
+    Ok(deleted)
+}
+
+/// Bytes of an entry in the file of touches.
+pub(super) const TOUCHED_BYTES: usize = 16;
+
+/// What was touched: an agent, a row of the columns, and when.
+pub(super) fn touched(columns: &Columns) -> Result<Vec<(Agent, usize, i64)>, Damage> {
+    let bytes = columns.bytes[Column::Access as usize].as_slice();
+    let (entries, rest) = bytes.as_chunks::<TOUCHED_BYTES>();
+    let damage = |at: usize, row: usize| {
+        let problem = Problem::TouchedRow {
+            row,
+            rows: columns.rows,
+        };
+        columns.damage(Column::Access, (at * TOUCHED_BYTES) as u64, problem)
+    };
+    if !rest.is_empty() {
+        return Err(damage(entries.len(), columns.rows));
+    }
+    let decoded = entries.iter().enumerate().map(|(at, entry)| {
+        let (agent, row, time) = touched_in(entry);
+        match row < columns.rows {
+            true => Ok((agent, row, time)),
+            false => Err(damage(at, row)),
+        }
+    });
+    decoded.collect()
+}
+
+/// What an entry in the file of touches says.
+pub(super) fn touched_in(entry: &[u8; TOUCHED_BYTES]) -> (Agent, usize, i64) {
+    let u32_at = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| entry[at + i]));
+    let time = i64::from_le_bytes(std::array::from_fn(|i| entry[8 + i]));
+    (Agent(u32_at(0)), u32_at(4) as usize, time)
+}
+
+/// An entry in the file of touches.
+pub(super) fn touched_entry((agent, row, time): (Agent, usize, i64)) -> [u8; TOUCHED_BYTES] {
+    let mut entry = [0; TOUCHED_BYTES];
+    entry[..4].copy_from_slice(&agent.0.to_le_bytes());
+    entry[4..8].copy_from_slice(&(row as u32).to_le_bytes());
+    entry[8..].copy_from_slice(&time.to_le_bytes());
+    entry
+}
+
+/// Does to a state what a record says. `zeros` are the elements of a memory without an embedding.
+pub(super) fn apply(state: &mut State, record: &Record<'_>, zeros: &[u8]) -> Result<(), Problem> {
+    let sequence = record.sequence;
+    let wrong = |what| Problem::RecordBody { sequence, what };
+    check(record, state.next_id)?;
+    match &record.body {
+        Body::Append { first_id, rows } => {
+            if state.rows() as u64 + rows.len() as u64 > MAX_ROWS {
+                return Err(wrong("it holds more memories than a store can"));
+            }
+            for (row, id) in rows.iter().zip(*first_id..) {
+                push(state, row, id, zeros)
+                    .map_err(|_| wrong("it names more kinds than a store can"))?;
+            }
+        }
+        Body::Touch { agent, now, ids } => {
+            for row in slots(state, ids.iter()) {
+                state.touch(Agent(*agent), row, *now);
+            }
+        }
+        Body::Delete { ids } => {
+            for row in slots(state, ids.iter()) {
+                state.delete(row);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A record is about ids as it should be, `next_id` being the next that is given. Gives the next one after it.
+pub(super) fn check(record: &Record<'_>, next_id: u64) -> Result<u64, Problem> {
+    let sequence = record.sequence;
+    let wrong = |what| Err(Problem::RecordBody { sequence, what });
+    let given = |ids: &Ids<'_>| ids.iter().all(|id| id < next_id);
+    match &record.body {
+        Body::Append { first_id, .. } if *first_id < next_id => {
+            wrong("it gives an id that was given before")
+        }
+        Body::Append { first_id, rows } => Ok(first_id + rows.len() as u64),
+        Body::Touch { ids, .. } | Body::Delete { ids } if !given(ids) => {
+            wrong("it is about a memory that never was")
+        }
+        Body::Touch { .. } | Body::Delete { .. } => Ok(next_id),
+    }
+}
+
+/// The rows with these ids. A compaction took away those of memories that had been deleted.
+fn slots(state: &State, ids: impl Iterator<Item = u64>) -> Vec<usize> {
+    ids.filter_map(|id| state.slot_of_id(id)).collect()
+}
+
+/// Adds a journal's memory to a state.
+pub(super) fn push(
+    state: &mut State,
+    row: &Row<'_>,
+    id: u64,
+    zeros: &[u8],
+) -> Result<(), super::error::MemoryProblem> {
+    let kind = state.intern(&Kind::named(row.kind))?;
+    state.push(&StoredRow {
+        elements: row.vector.map_or(zeros, |vector| vector.elements),
+        inv_norm: row.vector.map_or(0.0, |vector| vector.inv_norm),
+        id,
+        created: row.created,
+        last_access: row.last_access,
+        expiry: row.expiry.unwrap_or(NO_EXPIRY),
+        importance: row.importance,
+        kind,
+        depth: row.depth,
+        key: row.key,
+        text: row.text,
+        payload: row.payload,
+        evidence: row.evidence,
+    });
+    Ok(())
+}

@@ -1,0 +1,194 @@
+//! What must be known of all rows before the first is written: which are live, their ids, and who has a key.
+
+use super::Cause;
+use super::ascending::{UNKNOWN, believe, find_between};
+use super::blocks::Blocks;
+use super::journal::Records;
+use super::report::{Changes, LostChanges, RepairReport};
+use super::rows::Reader;
+use super::source::Source;
+use crate::store::damage::Problem;
+use crate::store::files::Files;
+use crate::store::format::Column;
+use crate::store::live::Live;
+use crate::store::manifest::Entry;
+use crate::store::recover::{TOUCHED_BYTES, touched_in};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// The ids of the columns, as far as they are known, and one above all of them.
+pub(super) fn ids(
+    reader: &mut Reader,
+    source: &Source,
+    report: &mut RepairReport,
+) -> (Vec<u64>, u64) {
+    let end = source.checked.then_some(source.manifest.next_id);
+    let ids = (0..reader.rows).map(|row| reader.id(row).unwrap_or(UNKNOWN));
+    let mut ids: Vec<u64> = ids
+        .map(|id| match end {
+            Some(end) if id >= end => UNKNOWN,
+            _ => id,
+        })
+        .collect();
+    believe(&mut ids);
+    let found = find_between(&mut ids, end);
+    if found > 0 {
+        report.notes.push(format!(
+            "{found} ids could not be read and were told by those around them, which leave no others"
+        ));
+    }
+    let last = ids.iter().rev().find(|&&id| id != UNKNOWN);
+    let next_id = end.unwrap_or_else(|| last.map_or(0, |last| last + 1));
+    (ids, next_id)
+}
+
+/// Why the id of a row is not known.
+pub(super) fn unknown_id(reader: &mut Reader, ids: &[u64], row: usize, next_id: u64) -> Cause {
+    let id = match reader.id(row) {
+        Ok(id) => id,
+        Err(cause) => return cause,
+    };
+    let previous = row.checked_sub(1).map(|before| ids[before]);
+    let problem = Problem::Id {
+        row,
+        id,
+        previous: previous.filter(|&id| id != UNKNOWN),
+        next_id,
+    };
+    reader.cause(Column::Id, row as u64 * 8, problem)
+}
+
+/// The last live row with each key.
+pub(super) fn owners(
+    reader: &mut Reader,
+    records: &Records<'_>,
+    is_live: impl Fn(usize) -> bool,
+) -> HashMap<String, usize> {
+    let mut owners = HashMap::new();
+    for row in (0..reader.rows).filter(|&row| is_live(row)) {
+        if let Ok(Some(key)) = reader.key(row) {
+            owners.insert(key, row);
+        }
+    }
+    for (row, (id, memory)) in (reader.rows..).zip(&records.appended) {
+        if let Some(key) = memory.key
+            && !records.deletes.contains(id)
+        {
+            owners.insert(key.to_owned(), row);
+        }
+    }
+    owners
+}
+
+/// The least importance of a live memory; 0 if none can be read.
+pub(super) fn least_importance(
+    reader: &mut Reader,
+    records: &Records<'_>,
+    is_live: impl Fn(usize) -> bool,
+) -> f32 {
+    let rows = (0..reader.rows).filter(|&row| is_live(row));
+    let in_columns = rows.filter_map(|row| reader.importance(row).ok());
+    let least = in_columns.fold(f32::INFINITY, f32::min);
+    let in_journal = records
+        .appended
+        .iter()
+        .filter(|(id, _)| !records.deletes.contains(id));
+    let least = in_journal
+        .map(|(_, memory)| memory.importance)
+        .fold(least, f32::min);
+    if least.is_finite() { least } else { 0.0 }
+}
+
+/// Opens a file of touches or deletes.
+fn open(files: &dyn Files, dir: &Path, source: &Source, entry: &Entry) -> Blocks {
+    Blocks::open(files, dir, entry, source.checked, entry.bytes)
+}
+
+/// Which rows of the columns are live, as far as can be read.
+pub(super) fn deleted(
+    files: &dyn Files,
+    dir: &Path,
+    source: &Source,
+    report: &mut RepairReport,
+) -> Live {
+    let rows = source.manifest.rows as usize;
+    let mut live = Live::new(rows);
+    for entry in &source.deletes {
+        let mut file = open(files, dir, source, entry);
+        let (mut offsets, mut found) = (Vec::new(), Vec::new());
+        file.for_each(|start, block| match block {
+            Ok(bytes) => {
+                let (entries, _) = bytes.as_chunks::<4>();
+                offsets.extend((0..entries.len() as u64).map(|at| start + at * 4));
+                found.extend(
+                    entries
+                        .iter()
+                        .map(|&row| u64::from(u32::from_le_bytes(row))),
+                );
+            }
+            Err((bytes, cause)) => {
+                report
+                    .changes
+                    .push(LostChanges::new(Changes::Deletes, bytes, &cause));
+            }
+        });
+        let mut believed: Vec<u64> = found
+            .iter()
+            .map(|&row| if row < rows as u64 { row } else { UNKNOWN })
+            .collect();
+        believe(&mut believed);
+        for ((&believed, &found), &offset) in believed.iter().zip(&found).zip(&offsets) {
+            if believed != UNKNOWN {
+                live.delete(believed as usize);
+                continue;
+            }
+            let row = found as usize;
+            let cause = file.cause(offset, Problem::DeletedRow { row, rows });
+            report
+                .changes
+                .push(LostChanges::new(Changes::Deletes, 4, &cause));
+        }
+    }
+    live
+}
+
+/// Rows, agents and times of the touches that can be read, ascending.
+pub(super) fn touched(
+    files: &dyn Files,
+    dir: &Path,
+    source: &Source,
+    report: &mut RepairReport,
+) -> Vec<(u32, u32, i64)> {
+    let rows = source.manifest.rows as usize;
+    let mut touched = Vec::new();
+    for entry in &source.touches {
+        let mut wrong = Vec::new();
+        let mut file = open(files, dir, source, entry);
+        file.for_each(|start, block| match block {
+            Ok(bytes) => {
+                let (entries, _) = bytes.as_chunks::<TOUCHED_BYTES>();
+                for (at, entry) in entries.iter().enumerate() {
+                    let (agent, row, time) = touched_in(entry);
+                    match row < rows {
+                        true => touched.push((row as u32, agent.0, time)),
+                        false => wrong.push((start + (at * TOUCHED_BYTES) as u64, row)),
+                    }
+                }
+            }
+            Err((bytes, cause)) => {
+                report
+                    .changes
+                    .push(LostChanges::new(Changes::Touches, bytes, &cause));
+            }
+        });
+        for (offset, row) in wrong {
+            let cause = file.cause(offset, Problem::TouchedRow { row, rows });
+            let bytes = TOUCHED_BYTES as u64;
+            report
+                .changes
+                .push(LostChanges::new(Changes::Touches, bytes, &cause));
+        }
+    }
+    touched.sort_unstable();
+    touched
+}

@@ -1,0 +1,291 @@
+//! A store as it was at one moment, for readers.
+
+use super::access::Agent;
+#[cfg(feature = "import")]
+use super::damage::Damage;
+use super::error::ReadError;
+use super::evidence;
+use super::format::{Column, NO_EXPIRY};
+use super::manifest::Manifest;
+use super::memory::{Kind, Memory};
+use super::segments::{Segment, Segments};
+use super::state::State;
+use crate::kernel::{Dtype, Rows};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+/// A store as it was at one moment. Whatever the store does afterwards, a snapshot does not change; it can
+/// be read from any thread and outlives the store's handle. A clone costs nothing.
+///
+/// Rows are numbered from 0 in the order they were appended. A deleted memory leaves its row, and the numbers
+/// of others stay, until the store is compacted; a snapshot taken before keeps its numbers. An id stays for
+/// ever.
+///
+/// The fields of a row can be read one by one ([`created`](Snapshot::created) and the like, which panic as
+/// slices do if there is no such row, and of a deleted memory give what was stored), or of many rows
+/// as slices ([`segments`](Snapshot::segments)).
+#[derive(Clone)]
+pub struct Snapshot {
+    state: Arc<State>,
+}
+
+impl Snapshot {
+    pub(super) fn new(state: Arc<State>) -> Snapshot {
+        Snapshot { state }
+    }
+
+    pub(super) fn manifest(&self) -> &Manifest {
+        &self.state.committed.manifest
+    }
+
+    /// Whether the files' bytes are still what was written to them. (What is in memory was checked when it was
+    /// read.)
+    #[cfg(feature = "import")]
+    pub(crate) fn check(&self) -> Result<(), Damage> {
+        let committed = &self.state.committed;
+        committed.columns.check(&committed.manifest)
+    }
+
+    /// The number of rows, those of deleted memories among them. Row numbers are below it.
+    pub fn rows(&self) -> usize {
+        self.state.rows()
+    }
+
+    /// The number of memories.
+    pub fn len(&self) -> usize {
+        self.state.live.count()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether there is such a row and its memory was not deleted.
+    pub fn is_live(&self, row: usize) -> bool {
+        self.state.live.is_live(row)
+    }
+
+    /// The rows whose memories were not deleted, as [`Candidates::Mask`](crate::scoring::Candidates::Mask)
+    /// takes them. None: all of them.
+    pub fn live(&self) -> Option<&[u64]> {
+        self.state.live.words()
+    }
+
+    /// Elements per embedding.
+    pub fn dim(&self) -> NonZeroUsize {
+        self.state.committed.manifest.dim
+    }
+
+    /// How embeddings are stored.
+    pub fn dtype(&self) -> Dtype {
+        self.state.committed.manifest.dtype
+    }
+
+    /// The name of the model that makes the embeddings, if it was given.
+    pub fn model(&self) -> Option<&str> {
+        self.state.committed.manifest.model.as_deref()
+    }
+
+    /// The id of the next memory.
+    pub fn next_id(&self) -> u64 {
+        self.state.next_id
+    }
+
+    /// All kinds, in the order they first occurred.
+    pub fn kinds(&self) -> &[Kind] {
+        self.state.kinds.table()
+    }
+
+    /// The rows, from the first to the last, as slices for scoring, with the last accesses of an agent.
+    /// Rows that the agent did not touch and that are in the store's files are few and long segments.
+    pub fn segments(&self, agent: Agent) -> impl Iterator<Item = Segment<'_>> {
+        Segments::new(&self.state, self.state.access.get(&agent))
+    }
+
+    /// The memory in a row, all but its embedding. Its last access is that of [`Agent::OWN`].
+    ///
+    /// # Errors
+    /// If there is no such row, its memory was deleted, or its bytes are damaged.
+    pub fn memory(&self, row: usize) -> Result<Memory<'_>, ReadError> {
+        let rows = self.rows();
+        if row >= rows {
+            return Err(ReadError::NoRow { row, rows });
+        }
+        if !self.is_live(row) {
+            return Err(ReadError::Deleted { row });
+        }
+        let (kinds, columns) = (self.kinds(), &self.state.committed.columns);
+        let (key, kind, text, evidence, payload) = match row.checked_sub(columns.rows) {
+            None => (
+                columns.key(row)?,
+                columns.kind(row, kinds.len())?,
+                columns.text(row)?,
+                columns.evidence(row)?,
+                columns.payload(row)?,
+            ),
+            Some(row) => {
+                let (chunk, at) = self.state.tail.place(row);
+                let evidence = evidence::decode(chunk.evidence(at));
+                (
+                    chunk.key(at),
+                    chunk.kinds[at].into(),
+                    chunk.text(at),
+                    evidence.expect("it is decoded before it is pushed"),
+                    chunk.payload(at),
+                )
+            }
+        };
+        Ok(Memory {
+            id: self.id(row),
+            key,
+            kind: &kinds[kind],
+            text,
+            has_embedding: self.has_embedding(row),
+            created: self.created(row),
+            last_access: self.last_access(Agent::OWN, row),
+            expiry: self.expiry(row),
+            importance: self.importance(row),
+            evidence,
+            depth: self.depth(row),
+            payload,
+        })
+    }
+
+    /// The embedding in a row, widened to f32, or `None` if it has none, its memory was deleted, or there is
+    /// no such row.
+    pub fn embedding(&self, row: usize) -> Option<Vec<f32>> {
+        if !self.is_live(row) || !self.has_embedding(row) {
+            return None;
+        }
+        let (dim, columns) = (self.dim(), &self.state.committed.columns);
+        Some(match row.checked_sub(columns.rows) {
+            None => match self.dtype() {
+                Dtype::F32 => Rows::F32(columns.view(Column::Embedding)).widen(dim, row),
+                Dtype::F16 => Rows::F16(columns.view(Column::Embedding)).widen(dim, row),
+            },
+            Some(row) => {
+                let (chunk, at) = self.state.tail.place(row);
+                chunk.embeddings(dim, at..at + 1).widen(dim, 0)
+            }
+        })
+    }
+
+    /// The row of the memory with this id.
+    pub fn row_of_id(&self, id: u64) -> Option<usize> {
+        let row = self.state.slot_of_id(id)?;
+        self.is_live(row).then_some(row)
+    }
+
+    /// The row of the memory with this key. The first call of a store reads all keys, and later ones are
+    /// fast.
+    ///
+    /// # Errors
+    /// If the bytes of a key are damaged.
+    pub fn row_of_key(&self, key: &str) -> Result<Option<usize>, ReadError> {
+        Ok(self.state.row_of_key(key)?)
+    }
+
+    /// The id of the memory in a row. Ids ascend with the rows.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn id(&self, row: usize) -> u64 {
+        self.state.id(row)
+    }
+
+    /// When the memory in a row was made, in microseconds since the Unix epoch.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn created(&self, row: usize) -> i64 {
+        self.state
+            .value(row, Column::Created, |chunk| &chunk.created)
+    }
+
+    /// When an agent last retrieved the memory in a row, in microseconds since the Unix epoch: what the
+    /// memory was stored with, if the agent never did.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn last_access(&self, agent: Agent, row: usize) -> i64 {
+        self.state.last_access(agent, row)
+    }
+
+    /// The last access that the memory in a row was stored with, whatever any agent retrieved since.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn last_access_at_append(&self, row: usize) -> i64 {
+        self.state.last_access_at_append(row)
+    }
+
+    /// What an agent retrieved since it was stored: the rows of memories that are there, ascending, and when each
+    /// was last retrieved, in microseconds since the Unix epoch. Of all others
+    /// [`last_access`](Snapshot::last_access) is what they were stored with.
+    pub fn touched(&self, agent: Agent) -> impl Iterator<Item = (usize, i64)> {
+        let touched = self.state.differences_of(agent);
+        touched.filter(|&(row, _)| self.is_live(row))
+    }
+
+    /// The agents that [touched](Snapshot::touched) a memory that is there, ascending.
+    pub fn agents(&self) -> impl Iterator<Item = Agent> {
+        let agents = self.state.access.keys().copied();
+        agents.filter(|&agent| self.touched(agent).next().is_some())
+    }
+
+    /// When the memory in a row stops being valid, in microseconds since the Unix epoch; `None`: never.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn expiry(&self, row: usize) -> Option<i64> {
+        let expiry = self.state.value(row, Column::Expiry, |chunk| &chunk.expiry);
+        (expiry != NO_EXPIRY).then_some(expiry)
+    }
+
+    /// The importance of the memory in a row.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn importance(&self, row: usize) -> f32 {
+        self.state
+            .value(row, Column::Importance, |chunk| &chunk.importance)
+    }
+
+    /// The depth of the memory in a row.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn depth(&self, row: usize) -> u32 {
+        self.state.value(row, Column::Depth, |chunk| &chunk.depths)
+    }
+
+    /// The kind of the memory in a row, as an index into [`kinds`](Snapshot::kinds). In a damaged store it can
+    /// lie outside.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn kind_index(&self, row: usize) -> u16 {
+        self.state.value(row, Column::Kind, |chunk| &chunk.kinds)
+    }
+
+    /// Whether the memory in a row has an embedding.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn has_embedding(&self, row: usize) -> bool {
+        let inv_norm: f32 = (self.state).value(row, Column::InvNorm, |chunk| &chunk.inv_norms);
+        inv_norm != 0.0
+    }
+}
+
+impl std::fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Snapshot")
+            .field("rows", &self.rows())
+            .field("len", &self.len())
+            .field("dim", &self.dim())
+            .field("dtype", &self.dtype())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,361 @@
+//! Rows that are not in the column files yet: appended, in the journal, and read from memory.
+//!
+//! They lie in chunks, whose fields are vectors, so that a scan takes a chunk as it takes the columns.
+//! Clones of a tail share its chunks. Only the last one grows, and is copied first if it is shared: a
+//! push after a snapshot costs a copy of at most one chunk, a push after a push none.
+
+use super::keys::KeyIndex;
+use crate::kernel::{Dtype, Rows, f16};
+use std::num::NonZeroUsize;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Rows of a chunk, at most.
+pub(super) const CHUNK_ROWS: usize = 1024;
+
+/// One memory as it is stored, checked.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct StoredRow<'a> {
+    /// `dim` elements of the store's type, at any address; zeros if there is no embedding.
+    pub(super) elements: &'a [u8],
+    pub(super) inv_norm: f32,
+    pub(super) id: u64,
+    pub(super) created: i64,
+    pub(super) last_access: i64,
+    /// `NO_EXPIRY`: none.
+    pub(super) expiry: i64,
+    pub(super) importance: f32,
+    pub(super) kind: u16,
+    pub(super) depth: u32,
+    pub(super) key: Option<&'a str>,
+    pub(super) text: &'a str,
+    pub(super) payload: &'a [u8],
+    /// As `evidence` encodes it; whoever pushes it has decoded or encoded it.
+    pub(super) evidence: &'a [u8],
+}
+
+#[derive(Clone)]
+pub(super) struct Tail {
+    dim: NonZeroUsize,
+    chunk_rows: usize,
+    /// Without rows and keys: what every chunk starts as.
+    empty: TailChunk,
+    /// All full but the last.
+    chunks: Vec<Arc<TailChunk>>,
+    /// Rows of the first chunk that are in the columns by now.
+    dropped: usize,
+    rows: usize,
+}
+
+impl Tail {
+    /// Without rows.
+    pub(super) fn new(dim: NonZeroUsize, dtype: Dtype, chunk_rows: usize) -> Tail {
+        Tail {
+            dim,
+            chunk_rows,
+            empty: TailChunk::new(dtype),
+            chunks: Vec::new(),
+            dropped: 0,
+            rows: 0,
+        }
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Adds a row, the first one with its key that is live. Its id is above all others.
+    pub(super) fn push(&mut self, row: &StoredRow<'_>) {
+        let elements = row.elements.len();
+        let expected = self.dim.get() * self.empty.elements.dtype().size_bytes();
+        assert_eq!(elements, expected, "bytes of {} elements", self.dim);
+        debug_assert!(super::evidence::decode(row.evidence).is_ok());
+        if (self.chunks.last()).is_none_or(|last| last.rows() == self.chunk_rows) {
+            self.chunks.push(Arc::new(self.empty.clone()));
+        }
+        let last = self.chunks.last_mut().expect("there is one by now");
+        Arc::make_mut(last).push(row);
+        self.rows += 1;
+    }
+
+    /// The chunk of a row, and the row in it.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub(super) fn place(&self, row: usize) -> (&TailChunk, usize) {
+        let at = row + self.dropped;
+        (&self.chunks[at / self.chunk_rows], at % self.chunk_rows)
+    }
+
+    /// The longest piece of the tail that starts at a row and lies in one chunk: the chunk, and the
+    /// piece in it.
+    pub(super) fn piece(&self, row: usize) -> (&TailChunk, Range<usize>) {
+        let (chunk, first) = self.place(row);
+        (chunk, first..chunk.rows())
+    }
+
+    /// The row with this id.
+    pub(super) fn row_of_id(&self, id: u64) -> Option<usize> {
+        let chunk = self.chunks.partition_point(|chunk| chunk.ids[0] <= id);
+        let chunk = chunk.checked_sub(1)?;
+        let at = self.chunks[chunk].ids.binary_search(&id).ok()?;
+        (chunk * self.chunk_rows + at).checked_sub(self.dropped)
+    }
+
+    /// The live row with this key.
+    pub(super) fn row_of_key(&self, key: &str, is_live: impl Fn(usize) -> bool) -> Option<usize> {
+        // Hashed once for all chunks: their indexes are clones of one.
+        let hash = self.empty.index.hash(key);
+        let chunks = self.chunks.iter().enumerate().rev();
+        let mut rows = chunks.filter_map(|(chunk, rows)| {
+            let at = rows.with_key(hash, key)?;
+            (chunk * self.chunk_rows + at).checked_sub(self.dropped)
+        });
+        rows.find(|&row| is_live(row))
+    }
+
+    /// Takes the first `n` rows away: they are in the columns.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    pub(super) fn drop_first(&mut self, n: usize) {
+        assert!(n <= self.rows, "{n} of {} rows", self.rows);
+        self.rows -= n;
+        self.dropped += n;
+        let whole = match self.rows {
+            0 => self.chunks.len(),
+            _ => self.dropped / self.chunk_rows,
+        };
+        self.chunks.drain(..whole);
+        self.dropped = match self.rows {
+            0 => 0,
+            _ => self.dropped % self.chunk_rows,
+        };
+    }
+}
+
+/// At most [`CHUNK_ROWS`] rows, field by field.
+pub(super) struct TailChunk {
+    elements: Elements,
+    pub(super) inv_norms: Vec<f32>,
+    pub(super) ids: Vec<u64>,
+    pub(super) created: Vec<i64>,
+    /// As given at append.
+    pub(super) last_access: Vec<i64>,
+    pub(super) expiry: Vec<i64>,
+    pub(super) importance: Vec<f32>,
+    pub(super) kinds: Vec<u16>,
+    pub(super) depths: Vec<u32>,
+    keys: Spans,
+    texts: Spans,
+    payloads: Spans,
+    evidence: Spans,
+    /// Of two rows with one key, the later: it was pushed, so the earlier one was deleted.
+    index: KeyIndex,
+}
+
+impl TailChunk {
+    fn new(dtype: Dtype) -> TailChunk {
+        TailChunk {
+            elements: match dtype {
+                Dtype::F32 => Elements::F32(Vec::new()),
+                Dtype::F16 => Elements::F16(Vec::new()),
+            },
+            inv_norms: Vec::new(),
+            ids: Vec::new(),
+            created: Vec::new(),
+            last_access: Vec::new(),
+            expiry: Vec::new(),
+            importance: Vec::new(),
+            kinds: Vec::new(),
+            depths: Vec::new(),
+            keys: Spans::default(),
+            texts: Spans::default(),
+            payloads: Spans::default(),
+            evidence: Spans::default(),
+            index: KeyIndex::default(),
+        }
+    }
+
+    fn rows(&self) -> usize {
+        self.ids.len()
+    }
+
+    fn push(&mut self, row: &StoredRow<'_>) {
+        let at = self.rows();
+        if let Some(key) = row.key {
+            let (slot, _) = self.slot(self.index.hash(key), key);
+            self.index.insert(slot, at as u32);
+        }
+        self.elements.extend(row.elements);
+        self.inv_norms.push(row.inv_norm);
+        self.ids.push(row.id);
+        self.created.push(row.created);
+        self.last_access.push(row.last_access);
+        self.expiry.push(row.expiry);
+        self.importance.push(row.importance);
+        self.kinds.push(row.kind);
+        self.depths.push(row.depth);
+        self.keys.push(row.key.unwrap_or("").as_bytes());
+        self.texts.push(row.text.as_bytes());
+        self.payloads.push(row.payload);
+        self.evidence.push(row.evidence);
+    }
+
+    fn slot(&self, hash: u64, key: &str) -> (u64, Option<u32>) {
+        let has_key = |row| Ok(self.keys.get(row as usize) == key.as_bytes());
+        let Ok(slot) = (self.index).slot_of::<std::convert::Infallible>(hash, has_key);
+        slot
+    }
+
+    fn with_key(&self, hash: u64, key: &str) -> Option<usize> {
+        self.slot(hash, key).1.map(|row| row as usize)
+    }
+
+    /// Embeddings of some of its rows.
+    pub(super) fn embeddings(&self, dim: NonZeroUsize, rows: Range<usize>) -> Rows<'_> {
+        let elements = rows.start * dim.get()..rows.end * dim.get();
+        match &self.elements {
+            Elements::F32(all) => Rows::F32(&all[elements]),
+            Elements::F16(all) => Rows::F16(&all[elements]),
+        }
+    }
+
+    pub(super) fn key(&self, row: usize) -> Option<&str> {
+        let key = self.keys.str(row);
+        (!key.is_empty()).then_some(key)
+    }
+
+    pub(super) fn text(&self, row: usize) -> &str {
+        self.texts.str(row)
+    }
+
+    pub(super) fn payload(&self, row: usize) -> &[u8] {
+        self.payloads.get(row)
+    }
+
+    pub(super) fn evidence(&self, row: usize) -> &[u8] {
+        self.evidence.get(row)
+    }
+
+    /// A row as it was pushed.
+    pub(super) fn row(&self, dim: NonZeroUsize, row: usize) -> StoredRow<'_> {
+        StoredRow {
+            elements: match self.embeddings(dim, row..row + 1) {
+                Rows::F32(one) => bytemuck::cast_slice(one),
+                Rows::F16(one) => bytemuck::cast_slice(one),
+            },
+            inv_norm: self.inv_norms[row],
+            id: self.ids[row],
+            created: self.created[row],
+            last_access: self.last_access[row],
+            expiry: self.expiry[row],
+            importance: self.importance[row],
+            kind: self.kinds[row],
+            depth: self.depths[row],
+            key: self.key(row),
+            text: self.text(row),
+            payload: self.payload(row),
+            evidence: self.evidence(row),
+        }
+    }
+}
+
+/// With as much room as the original has, as a chunk is copied in order to be pushed to.
+impl Clone for TailChunk {
+    fn clone(&self) -> TailChunk {
+        TailChunk {
+            elements: match &self.elements {
+                Elements::F32(all) => Elements::F32(roomy(all)),
+                Elements::F16(all) => Elements::F16(roomy(all)),
+            },
+            inv_norms: roomy(&self.inv_norms),
+            ids: roomy(&self.ids),
+            created: roomy(&self.created),
+            last_access: roomy(&self.last_access),
+            expiry: roomy(&self.expiry),
+            importance: roomy(&self.importance),
+            kinds: roomy(&self.kinds),
+            depths: roomy(&self.depths),
+            keys: self.keys.clone(),
+            texts: self.texts.clone(),
+            payloads: self.payloads.clone(),
+            evidence: self.evidence.clone(),
+            index: self.index.clone(),
+        }
+    }
+}
+
+/// A copy that can be pushed to without being moved at once.
+fn roomy<T: Copy>(all: &Vec<T>) -> Vec<T> {
+    let room = match all.capacity() {
+        full if full == all.len() => 2 * full,
+        room => room,
+    };
+    let mut copy = Vec::with_capacity(room);
+    copy.extend_from_slice(all);
+    copy
+}
+
+/// Elements as the kernel takes them.
+enum Elements {
+    F32(Vec<f32>),
+    F16(Vec<f16>),
+}
+
+impl Elements {
+    fn dtype(&self) -> Dtype {
+        match self {
+            Elements::F32(_) => Dtype::F32,
+            Elements::F16(_) => Dtype::F16,
+        }
+    }
+
+    /// Adds whole elements from bytes at any address.
+    fn extend(&mut self, bytes: &[u8]) {
+        fn extend<T: bytemuck::Pod>(all: &mut Vec<T>, bytes: &[u8]) {
+            let first = all.len();
+            all.resize(first + bytes.len() / size_of::<T>(), T::zeroed());
+            bytemuck::cast_slice_mut(&mut all[first..]).copy_from_slice(bytes);
+        }
+        match self {
+            Elements::F32(all) => extend(all, bytes),
+            Elements::F16(all) => extend(all, bytes),
+        }
+    }
+}
+
+/// Strings of bytes, one after another.
+#[derive(Default)]
+struct Spans {
+    ends: Vec<usize>,
+    bytes: Vec<u8>,
+}
+
+impl Spans {
+    fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+        self.ends.push(self.bytes.len());
+    }
+
+    fn get(&self, row: usize) -> &[u8] {
+        let start = row.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.bytes[start..self.ends[row]]
+    }
+
+    fn str(&self, row: usize) -> &str {
+        std::str::from_utf8(self.get(row)).expect("keys and texts are pushed as str")
+    }
+}
+
+impl Clone for Spans {
+    fn clone(&self) -> Spans {
+        Spans {
+            ends: roomy(&self.ends),
+            bytes: roomy(&self.bytes),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,210 @@
+//! What a handle that may write has beside the state: the lock, the turn, the journal.
+//!
+//! Locks are taken in this order, and let go before one before them is taken: the turn ([`Turns`]), the
+//! lead of a sync ([`Commits`]), the journal, the state.
+
+use super::commits::{Commits, Lead};
+use super::error::{SYNCING, WriteError};
+use super::journal::TooLong;
+use super::lock::Lock;
+use super::log::{Failed, Log};
+use super::recover::Found;
+use super::state::State;
+use super::turns::{Turn, Turns};
+use super::{Promise, Store};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+pub(super) struct Writing {
+    pub(super) lock: Lock,
+    turns: Turns,
+    journal: Mutex<Journal>,
+    pub(super) commits: Commits,
+    /// A sync or rename failed: what is on the disk is unknown.
+    poisoned: AtomicBool,
+}
+
+/// The journal as this handle knows it.
+pub(super) struct Journal {
+    /// `None` before the first write: until then others' segments hold what the columns do not.
+    pub(super) log: Option<Log>,
+    /// Of all records, this handle's and others'.
+    pub(super) last_sequence: u64,
+    /// Of records that the columns do not hold.
+    pub(super) unfolded_bytes: u64,
+    /// How many they were when they could not be folded by themselves. Each attempt starts a segment.
+    put_off_bytes: u64,
+    /// Segments that are needed until the next manifest.
+    pub(super) old: Vec<u64>,
+}
+
+impl Journal {
+    /// Of records that came since they were tried to be folded.
+    fn unfolded_since(&self) -> u64 {
+        self.unfolded_bytes - self.put_off_bytes
+    }
+
+    /// Takes note that so many of the bytes were folded.
+    pub(super) fn folded(&mut self, bytes: u64) {
+        self.unfolded_bytes -= bytes;
+        self.put_off_bytes = 0;
+    }
+}
+
+impl Writing {
+    pub(super) fn new(lock: Lock, found: &Found) -> Writing {
+        Writing {
+            lock,
+            turns: Turns::default(),
+            commits: Commits::new(0),
+            journal: Mutex::new(Journal {
+                log: None,
+                last_sequence: found.last_sequence,
+                unfolded_bytes: found.unfolded_bytes,
+                put_off_bytes: 0,
+                old: found.segments.clone(),
+            }),
+            poisoned: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn journal(&self) -> MutexGuard<'_, Journal> {
+        // Whoever panicked there had not begun to change it.
+        self.journal.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    pub(super) fn turn(&self, dir: &Path) -> Result<Turn<'_>, WriteError> {
+        let path = || dir.to_owned();
+        self.turns
+            .take()
+            .map_err(|_| WriteError::Busy { path: path() })
+    }
+
+    pub(super) fn try_turn(&self) -> Option<Turn<'_>> {
+        self.turns.try_take()
+    }
+
+    pub(super) fn is_poisoned(&self) -> bool {
+        self.poisoned.load(Ordering::Acquire)
+    }
+
+    /// Nobody else can have the lock.
+    pub(super) fn check_lock(&self) -> Result<(), WriteError> {
+        (self.lock.check()).map_err(|error| self.note(error.into()))
+    }
+
+    /// Takes note of a failed step.
+    pub(super) fn note(&self, failed: Failed) -> WriteError {
+        if failed.poisons {
+            self.poisoned.store(true, Ordering::Release);
+        }
+        failed.error
+    }
+}
+
+impl Store {
+    /// The state, as it is now.
+    pub(super) fn state(&self) -> Arc<State> {
+        self.state.lock().unwrap_or_else(|e| e.into_inner()).clone()
+    }
+
+    /// Changes the state for those who look from now on.
+    pub(super) fn change_state<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.state.lock().unwrap_or_else(|e| e.into_inner());
+        change(Arc::make_mut(&mut state))
+    }
+
+    /// What it writes with, if it may write.
+    pub(super) fn writing(&self) -> Result<&Writing, WriteError> {
+        let path = || self.dir.clone();
+        match &self.writing {
+            None => Err(WriteError::ReadOnly { path: path() }),
+            Some(writing) if writing.is_poisoned() => Err(WriteError::Poisoned { path: path() }),
+            Some(writing) => Ok(writing),
+        }
+    }
+
+    /// Writes an encoded record, and gives its sequence number.
+    pub(super) fn write_record(
+        &self,
+        writing: &Writing,
+        journal: &mut Journal,
+        record: &mut [u8],
+    ) -> Result<u64, WriteError> {
+        self.writing()?;
+        let sequence = journal.last_sequence + 1;
+        if sequence == u64::MAX {
+            let path = self.dir.clone();
+            return Err(WriteError::Exhausted { path });
+        }
+        let log = journal.log.as_mut().expect("taken over before");
+        (log.write(record, sequence)).map_err(|failed| writing.note(failed))?;
+        journal.last_sequence = sequence;
+        journal.unfolded_bytes += record.len() as u64;
+        Ok(sequence)
+    }
+
+    /// Does what was promised of the record `sequence`, and folds the journal if it has grown too long.
+    pub(super) fn keep_promise(
+        &self,
+        writing: &Writing,
+        sequence: u64,
+        promise: Promise,
+    ) -> Result<(), WriteError> {
+        match promise {
+            Promise::Written => {}
+            Promise::OnDisk => self.sync_to(writing, sequence)?,
+        }
+        let unfolded = writing.journal().unfolded_since();
+        if unfolded >= self.checkpoint_bytes
+            && let Some(turn) = writing.try_turn()
+            && self.fold(writing, &turn).is_err()
+        {
+            // It is no fault of this operation's, and is tried again when as much has come again.
+            let mut journal = writing.journal();
+            journal.put_off_bytes = journal.unfolded_bytes;
+        }
+        Ok(())
+    }
+
+    pub(super) fn too_long(&self, TooLong { bytes }: TooLong) -> WriteError {
+        let path = self.dir.clone();
+        WriteError::TooLong { path, bytes }
+    }
+
+    /// Makes the journal durable up to the record `sequence`, which was written.
+    pub(super) fn sync_to(&self, writing: &Writing, sequence: u64) -> Result<(), WriteError> {
+        let Some(lead) = writing.commits.lead(sequence) else {
+            return Ok(());
+        };
+        self.sync_as(writing, &lead)
+    }
+
+    /// Makes durable all that is written by now.
+    pub(super) fn sync_as(&self, writing: &Writing, lead: &Lead<'_>) -> Result<(), WriteError> {
+        // The one who led before may have failed.
+        self.writing()?;
+        let (file, path, number, end, last) = {
+            let journal = writing.journal();
+            let Some(log) = &journal.log else {
+                return Ok(());
+            };
+            let path = log.path().to_owned();
+            let last = journal.last_sequence;
+            (log.file.clone(), path, log.number, log.end, last)
+        };
+        // Without the journal: others write on meanwhile.
+        let synced = file.sync().map_err(WriteError::io(SYNCING, &path));
+        synced.map_err(|error| writing.note(error.into()))?;
+        // Who replaced the lock's file may have taken over before these records were there.
+        writing.check_lock()?;
+        if let Some(log) = &mut writing.journal().log
+            && log.number == number
+        {
+            log.durable = log.durable.max(end);
+        }
+        lead.reached(last);
+        Ok(())
+    }
+}
