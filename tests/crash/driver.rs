@@ -1,6 +1,7 @@
 //! The store as the workload calls it: all that is to be changed when the store's face changes.
 
-use crate::workload::model::{Given, Op, Row, Setup, State};
+use crate::owned::Owned;
+use crate::workload::model::{Op, Row, Setup, State};
 use memorank::store::files::Files;
 use memorank::store::{
     Agent, AppendError, CreateOptions, DeleteError, OpenError, OpenOptions, Promise, ReadError,
@@ -89,7 +90,7 @@ pub fn verify(files: &dyn Files) -> usize {
 pub fn apply(store: &Store, op: &Op) -> Result<Answer, Failed> {
     match op {
         Op::Append(memories) => {
-            let memories: Vec<_> = memories.iter().map(Given::borrowed).collect();
+            let memories: Vec<_> = memories.iter().map(Owned::borrowed).collect();
             return Ok(Answer::First(store.append(&memories)?.start));
         }
         Op::Bulk { memories, commit } => {
@@ -129,7 +130,7 @@ pub fn observe(store: &Store) -> State {
             }
             Err(error) => panic!("row {at} cannot be read: {error}"),
         };
-        let given = Given {
+        let given = Owned {
             key: memory.key.map(str::to_owned),
             kind: memory.kind.clone(),
             text: memory.text.to_owned(),

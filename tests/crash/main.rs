@@ -6,6 +6,8 @@
 
 mod driver;
 mod faults;
+#[path = "../common/owned.rs"]
+mod owned;
 mod random;
 mod sim;
 mod workload;

@@ -1,53 +1,22 @@
 //! Memories, stores, and their exports.
 
+#[path = "../common/owned.rs"]
+mod owned;
+
+pub use owned::Owned;
+
 use memorank::Par;
 use memorank::export::{ExportReport, export};
 use memorank::import::{ImportError, Report, memorank};
 use memorank::kernel::Dtype;
 use memorank::scoring::{Preset, Ranking, Workspace};
-use memorank::store::{
-    Agent, CreateOptions, Kind, Memory, NewMemory, OpenOptions, Reference, Snapshot, Store,
-};
+use memorank::store::{Agent, CreateOptions, Kind, Memory, OpenOptions, Snapshot, Store};
 use memorank::stream::{Ask, rank};
 use std::fs;
 use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::xxh3_64;
 
 pub const FILES: [&str; 3] = ["embeddings.npy", "memories.jsonl", "store.json"];
-
-/// A memory that owns its parts.
-#[derive(Clone, Debug)]
-pub struct Owned {
-    pub key: Option<String>,
-    pub kind: Kind,
-    pub text: String,
-    pub embedding: Option<Vec<f32>>,
-    pub created: i64,
-    pub last_access: i64,
-    pub expiry: Option<i64>,
-    pub importance: f32,
-    pub evidence: Vec<Reference>,
-    pub depth: u32,
-    pub payload: Vec<u8>,
-}
-
-impl Owned {
-    pub fn borrowed(&self) -> NewMemory<'_> {
-        NewMemory {
-            key: self.key.as_deref(),
-            kind: self.kind.clone(),
-            text: &self.text,
-            embedding: self.embedding.as_deref(),
-            created: self.created,
-            last_access: self.last_access,
-            expiry: self.expiry,
-            importance: self.importance,
-            evidence: &self.evidence,
-            depth: self.depth,
-            payload: &self.payload,
-        }
-    }
-}
 
 /// The plainest memory of one text.
 pub fn plain(text: &str, embedding: Option<&[f32]>) -> Owned {

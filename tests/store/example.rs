@@ -1,45 +1,16 @@
 //! Memories to store, and stores to try things on.
 
+#[path = "../common/owned.rs"]
+mod owned;
+
+pub use owned::Owned;
+
 use memorank::kernel::{Dtype, f16};
-use memorank::store::{Agent, CreateOptions, Kind, NewMemory, Reference, Snapshot, Store};
+use memorank::store::{Agent, CreateOptions, Kind, Reference, Snapshot, Store};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-
-/// A memory that owns its parts.
-#[derive(Clone, Debug)]
-pub struct Owned {
-    pub key: Option<String>,
-    pub kind: Kind,
-    pub text: String,
-    pub embedding: Option<Vec<f32>>,
-    pub created: i64,
-    pub last_access: i64,
-    pub expiry: Option<i64>,
-    pub importance: f32,
-    pub evidence: Vec<Reference>,
-    pub depth: u32,
-    pub payload: Vec<u8>,
-}
-
-impl Owned {
-    pub fn borrowed(&self) -> NewMemory<'_> {
-        NewMemory {
-            key: self.key.as_deref(),
-            kind: self.kind.clone(),
-            text: &self.text,
-            embedding: self.embedding.as_deref(),
-            created: self.created,
-            last_access: self.last_access,
-            expiry: self.expiry,
-            importance: self.importance,
-            evidence: &self.evidence,
-            depth: self.depth,
-            payload: &self.payload,
-        }
-    }
-}
 
 /// The plainest memory with this embedding.
 pub fn plain(embedding: &[f32]) -> Owned {

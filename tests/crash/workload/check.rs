@@ -1,7 +1,8 @@
 //! A look at what a power cut left.
 
-use super::model::{Given, Op, Setup, State};
+use super::model::{Op, Setup, State};
 use crate::driver;
+use crate::owned::Owned;
 use crate::random::Random;
 use crate::sim::{Crashes, Sim, Survivors};
 use memorank::store::Store;
@@ -34,7 +35,7 @@ pub fn check(image: &Sim, setup: &Setup, allowed: &[&Option<State>], random: &mu
     let state = state.unwrap_or(State::EMPTY);
     driver::verify(image);
 
-    let given = Given::new(random, setup, 1_000_000, state.next_id);
+    let given = Owned::new(random, setup, 1_000_000, state.next_id);
     let op = Op::Append(vec![given]);
     let more = state.after(&op);
     driver::apply(&store, &op).expect("it takes more");

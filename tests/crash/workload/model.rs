@@ -1,9 +1,10 @@
 //! What a store should hold after some operations, as naive as can be.
 
 use crate::driver::AGENTS;
+use crate::owned::Owned;
 use crate::random::Random;
 use memorank::kernel::Dtype;
-use memorank::store::{Durability, Kind, NewMemory, Promise, Reference};
+use memorank::store::{Durability, Kind, Promise, Reference};
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -33,25 +34,9 @@ impl Setup {
     }
 }
 
-/// A memory to be stored.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Given {
-    pub key: Option<String>,
-    pub kind: Kind,
-    pub text: String,
-    pub embedding: Option<Vec<f32>>,
-    pub created: i64,
-    pub last_access: i64,
-    pub expiry: Option<i64>,
-    pub importance: f32,
-    pub evidence: Vec<Reference>,
-    pub depth: u32,
-    pub payload: Vec<u8>,
-}
-
-impl Given {
+impl Owned {
     /// The `serial`th memory of a workload, given to a store with the ids below `next_id`.
-    pub fn new(random: &mut Random, setup: &Setup, serial: u64, next_id: u64) -> Given {
+    pub fn new(random: &mut Random, setup: &Setup, serial: u64, next_id: u64) -> Owned {
         // Long ones cross the boundaries at which writes are torn.
         let mut length = || match random.below(20) {
             0 => random.below(6000),
@@ -77,7 +62,7 @@ impl Given {
             evidence.push(Reference::Missing(format!("node_{serial}")));
         }
         let created = 1_000_000 + serial as i64;
-        Given {
+        Owned {
             key: random.chance(60).then(|| format!("key {serial}")),
             kind: match random.below(8) {
                 0 => Kind::named(format!("kind {}", serial % 5)),
@@ -93,22 +78,6 @@ impl Given {
             depth: evidence.len() as u32,
             evidence,
             payload: words(payload, !serial).into_bytes(),
-        }
-    }
-
-    pub fn borrowed(&self) -> NewMemory<'_> {
-        NewMemory {
-            key: self.key.as_deref(),
-            kind: self.kind.clone(),
-            text: &self.text,
-            embedding: self.embedding.as_deref(),
-            created: self.created,
-            last_access: self.last_access,
-            expiry: self.expiry,
-            importance: self.importance,
-            evidence: &self.evidence,
-            depth: self.depth,
-            payload: &self.payload,
         }
     }
 }
@@ -131,9 +100,9 @@ fn words(bytes: usize, serial: u64) -> String {
 #[derive(Clone, Debug)]
 pub enum Op {
     Create,
-    Append(Vec<Given>),
+    Append(Vec<Owned>),
     Bulk {
-        memories: Vec<Given>,
+        memories: Vec<Owned>,
         commit: bool,
     },
     Touch {
@@ -194,7 +163,7 @@ pub struct State {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// With a last access of 0.
-    pub given: Arc<Given>,
+    pub given: Arc<Owned>,
     /// Of each agent.
     pub last_access: Vec<i64>,
 }
@@ -216,7 +185,7 @@ impl State {
             } => {
                 for memory in memories {
                     let last_access = vec![memory.last_access; AGENTS.len()];
-                    let given = Arc::new(Given {
+                    let given = Arc::new(Owned {
                         last_access: 0,
                         ..memory.clone()
                     });
@@ -268,12 +237,12 @@ impl State {
 /// The next operation of a workload on a store that is in one of `states`.
 pub fn next_op(random: &mut Random, setup: &Setup, states: &[&State], serial: &mut u64) -> Op {
     let next_id = states.iter().map(|s| s.next_id).min().unwrap_or(0);
-    let mut memories = |random: &mut Random, most: usize| -> Vec<Given> {
+    let mut memories = |random: &mut Random, most: usize| -> Vec<Owned> {
         let count = 1 + random.below(most);
-        let mut new: Vec<Given> = Vec::new();
+        let mut new: Vec<Owned> = Vec::new();
         for _ in 0..count {
             *serial += 1;
-            let mut given = Given::new(random, setup, *serial, next_id);
+            let mut given = Owned::new(random, setup, *serial, next_id);
             if random.chance(30) {
                 // Perhaps one that is free again.
                 let key = Some(format!("key {}", 1 + random.below(*serial as usize)));
