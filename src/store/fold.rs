@@ -202,7 +202,7 @@ impl Store {
     }
 
     /// Makes what was written durable, loads it, and makes the manifest the store's.
-    fn commit(
+    pub(super) fn commit(
         &self,
         writing: &Writing,
         writer: &mut RowWriter,

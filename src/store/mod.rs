@@ -66,6 +66,7 @@
 mod access;
 mod append;
 mod behind;
+mod bulk;
 mod close;
 mod column;
 mod commits;
@@ -104,7 +105,7 @@ mod writer;
 mod writing;
 
 pub use access::Agent;
-pub use append::BulkAppend;
+pub use bulk::BulkAppend;
 pub use damage::{Damage, Problem};
 pub use error::{
     AppendError, CreateError, DeleteError, MemoryProblem, OpenError, ReadError, TouchError,
