@@ -136,8 +136,8 @@ fn journal_bytes(store: &Path) -> u64 {
         .sum()
 }
 
-/// Touches of memories here and there: alone, and beside a snapshot, as a retrieval touches: it makes the
-/// writer leave the pages that it changes to the snapshot.
+/// Touches of memories here and there: alone, and beside a snapshot, as a retrieval touches. The snapshot
+/// keeps the pages as they were, until it is dropped.
 fn touch(setup: &Setup, report: &mut Report) {
     let data = Data::make(setup.million(), DIM, DTYPE);
     let store = data.open_to_write();

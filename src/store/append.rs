@@ -31,7 +31,6 @@ impl Store {
     pub fn append(&self, memories: &[NewMemory<'_>]) -> Result<Range<u64>, AppendError> {
         let writing = self.writing()?;
         let turn = writing.turn(&self.dir)?;
-        self.take_over(writing, &turn)?;
         let mut check = Check::new(self.state(), false);
         let mut batch = Batch::default();
         for (index, memory) in memories.iter().enumerate() {
@@ -70,6 +69,7 @@ impl Store {
         // So that the state changes in place if nobody else looks at it.
         drop(check);
 
+        self.take_over(writing, &turn)?;
         let mut journal = writing.journal();
         let sequence = self.write_record(writing, &mut journal, &mut record)?;
         self.change_state(|state| {

@@ -70,6 +70,7 @@ mod bulk;
 mod close;
 mod column;
 mod commits;
+mod current;
 mod damage;
 mod elements;
 mod error;
@@ -127,6 +128,7 @@ pub(crate) use temporary::Temporary;
 pub use verify::{VerifyReport, verify, verify_on};
 
 use column::Hold;
+use current::Current;
 use files::Files;
 #[cfg(feature = "import")]
 pub(crate) use files::open_regular;
@@ -134,7 +136,6 @@ pub(crate) use files::open_regular;
 pub(crate) use format::MAX_DIM;
 #[cfg(feature = "import")]
 pub(crate) use header::parse_sum;
-use state::State;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use writing::Writing;
@@ -191,7 +192,7 @@ pub struct Store {
     durability: Durability,
     checkpoint_bytes: u64,
     /// What readers see.
-    state: Mutex<Arc<State>>,
+    current: Mutex<Current>,
     recovery: Recovery,
     /// None: read-only.
     writing: Option<Writing>,

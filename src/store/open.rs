@@ -2,6 +2,7 @@
 
 use super::Store;
 use super::column::Hold;
+use super::current::Current;
 use super::damage::{Damage, Problem};
 use super::error::{CreateError, OpenError, SYNCING, WriteError};
 use super::files::{Disk, Files, What};
@@ -208,7 +209,7 @@ impl Store {
             hold,
             durability: options.durability,
             checkpoint_bytes: options.checkpoint_bytes,
-            state: Mutex::new(Arc::new(loaded.state)),
+            current: Mutex::new(Current::new(loaded.state)),
             writing: lock.map(|lock| Writing::new(lock, &loaded.journal)),
             recovery: loaded.journal.recovery,
         }

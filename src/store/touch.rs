@@ -3,9 +3,9 @@
 use super::Promise;
 use super::Store;
 use super::access::Agent;
+use super::current::Current;
 use super::error::{DeleteError, TouchError, WriteError};
 use super::journal::{Body, Ids, encode};
-use super::state::State;
 use super::writing::Writing;
 
 /// An id that no memory ever had.
@@ -23,9 +23,9 @@ enum Change {
 
 impl Change {
     /// Whether a live memory is another one afterwards.
-    fn alters(self, state: &State, row: usize) -> bool {
+    fn alters(self, current: &Current, row: usize) -> bool {
         match self {
-            Change::Touch { agent, now } => state.last_access(agent, row) < now,
+            Change::Touch { agent, now } => current.is_older(agent, row, now),
             Change::Delete => true,
         }
     }
@@ -40,11 +40,19 @@ impl Change {
         }
     }
 
-    fn apply(self, state: &mut State, row: usize) {
+    fn apply(self, store: &Store, rows: &[(usize, u64)]) {
+        let rows = rows.iter().map(|&(row, _)| row);
         match self {
-            Change::Touch { agent, now } => state.touch(agent, row, now),
-            Change::Delete => state.delete(row),
-        };
+            Change::Touch { agent, now } => {
+                let mut current = store.current();
+                rows.for_each(|row| current.touch(agent, row, now));
+            }
+            Change::Delete => store.change_state(|state| {
+                rows.for_each(|row| {
+                    state.delete(row);
+                });
+            }),
+        }
     }
 }
 
@@ -91,19 +99,22 @@ impl Store {
         change: Change,
         promise: Promise,
     ) -> Result<Result<usize, NoId>, WriteError> {
+        self.writing()?;
+        // Ids that were given stay so: no need to look again when it is this handle's turn.
+        let next = self.current().untouched().next_id;
+        if let Some(&id) = ids.iter().find(|&&id| id >= next) {
+            return Ok(Err(NoId { id, next }));
+        }
         let writing = self.journal_to_write()?;
         let mut journal = writing.journal();
         let mut rows = Vec::new();
         {
-            let state = self.state.lock().unwrap_or_else(|e| e.into_inner());
-            let next = state.next_id;
+            let current = self.current();
+            let state = current.untouched();
             for &id in ids {
-                if id >= next {
-                    return Ok(Err(NoId { id, next }));
-                }
                 if let Some(row) = state.slot_of_id(id)
                     && state.live.is_live(row)
-                    && change.alters(&state, row)
+                    && change.alters(&current, row)
                 {
                     rows.push((row, id));
                 }
@@ -122,7 +133,7 @@ impl Store {
         let mut record = Vec::new();
         encode(&change.body(Ids::new(&ids)), &mut record).map_err(|e| self.too_long(e))?;
         let sequence = self.write_record(writing, &mut journal, &mut record)?;
-        self.change_state(|state| rows.iter().for_each(|&(row, _)| change.apply(state, row)));
+        change.apply(self, &rows);
         drop(journal);
         self.keep_promise(writing, sequence, promise)?;
         Ok(Ok(rows.len()))

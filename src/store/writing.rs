@@ -4,6 +4,7 @@
 //! lead of a sync ([`Commits`]), the journal, the state.
 
 use super::commits::{Commits, Lead};
+use super::current::Current;
 use super::error::{SYNCING, WriteError};
 use super::journal::TooLong;
 use super::lock::Lock;
@@ -106,13 +107,16 @@ impl Writing {
 impl Store {
     /// The state, as it is now.
     pub(super) fn state(&self) -> Arc<State> {
-        self.state.lock().unwrap_or_else(|e| e.into_inner()).clone()
+        self.current().state().clone()
     }
 
     /// Changes the state for those who look from now on.
     pub(super) fn change_state<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
-        let mut state = self.state.lock().unwrap_or_else(|e| e.into_inner());
-        change(Arc::make_mut(&mut state))
+        change(Arc::make_mut(self.current().state()))
+    }
+
+    pub(super) fn current(&self) -> MutexGuard<'_, Current> {
+        self.current.lock().unwrap_or_else(|e| e.into_inner())
     }
 
     /// What it writes with, if it may write.

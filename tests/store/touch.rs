@@ -148,3 +148,81 @@ fn a_reader_keeps_the_state_it_opened() {
         assert_eq!(named.count(), 1);
     }
 }
+
+/// Nobody looks between the touches.
+#[test]
+fn touches_count_whatever_is_done_after_them() {
+    const ROWS: u64 = 200;
+    let agents = [Agent::OWN, Agent(1), Agent(9)];
+    for then in [
+        "nothing",
+        "append",
+        "delete",
+        "checkpoint",
+        "compact",
+        "close",
+    ] {
+        let (_dir, path, store) = new_store(2, Dtype::F32);
+        append(&store, &vec![plain(&[1.0, 0.0]); ROWS as usize]);
+        let mut expected = vec![vec![5; ROWS as usize]; agents.len()];
+        let mut random = Random(3);
+        let mut deleted = Vec::new();
+        for _ in 0..40 {
+            let agent = random.below(agents.len());
+            let now = random.below(50) as i64;
+            let ids: Vec<u64> = (0..random.below(90))
+                .map(|_| random.below(ROWS as usize) as u64)
+                .collect();
+            store.touch(agents[agent], &ids, now).unwrap();
+            for &id in &ids {
+                let at = &mut expected[agent][id as usize];
+                *at = now.max(*at);
+            }
+            match then {
+                "append" => drop(append(&store, &[plain(&[0.0, 1.0])])),
+                "delete" | "compact" => {
+                    let id = random.below(ROWS as usize) as u64;
+                    store.delete(&[id]).unwrap();
+                    deleted.push(id);
+                    if then == "compact" && random.below(8) == 0 {
+                        store.compact().unwrap();
+                    }
+                }
+                "checkpoint" if random.below(8) == 0 => store.checkpoint().unwrap(),
+                _ => {}
+            }
+        }
+        let snapshot = match then {
+            "close" => {
+                store.close().unwrap();
+                Store::open(&path).unwrap().snapshot()
+            }
+            _ => store.snapshot(),
+        };
+        for (agent, expected) in agents.into_iter().zip(&expected) {
+            for id in 0..ROWS {
+                match snapshot.row_of_id(id) {
+                    None => assert!(deleted.contains(&id), "{then}"),
+                    Some(row) => {
+                        let found = snapshot.last_access(agent, row);
+                        assert_eq!(found, expected[id as usize], "{then}, {agent:?}, {id}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_snapshot_does_not_see_touches_after_it() {
+    let (_dir, _path, store) = new_store(2, Dtype::F32);
+    append(&store, &vec![plain(&[1.0, 0.0]); 3]);
+    let before = store.snapshot();
+    store.touch(Agent::OWN, &[0], 7).unwrap();
+    store.touch(Agent::OWN, &[0, 1], 6).unwrap();
+    let between = store.snapshot();
+    store.touch(Agent::OWN, &[2], 8).unwrap();
+    assert_eq!(last_access(&before), [5, 5, 5]);
+    assert_eq!(last_access(&between), [7, 6, 5]);
+    assert_eq!(last_access(&store.snapshot()), [7, 6, 8]);
+}

@@ -85,7 +85,7 @@ fn assert_holds(tail: &Tail, dtype: Dtype, ids: Range<u64>) {
     let mut row = 0;
     while row < tail.rows() {
         let (chunk, piece) = tail.piece(row);
-        assert!(!piece.is_empty() && piece.end <= CHUNK);
+        assert!(!piece.is_empty() && piece.end <= JOINED * CHUNK);
         let embeddings = chunk.embeddings(tail.dim, piece.clone());
         assert_eq!(embeddings.count(tail.dim), Some(piece.len()));
         assert_eq!(
@@ -135,9 +135,43 @@ fn a_clone_keeps_its_rows_and_shares_what_is_full() {
     }
     for (end, clone) in &clones {
         assert_holds(clone, dtype, 10..*end);
-        for (old, new) in clone.chunks.iter().zip(&tail.chunks) {
-            assert_eq!(Arc::ptr_eq(old, new), old.rows() == CHUNK);
+        for ((start, old), (new_start, new)) in clone.chunks.iter().zip(&tail.chunks) {
+            let same = (start, old.rows()) == (new_start, new.rows());
+            assert_eq!(Arc::ptr_eq(old, new), same);
         }
+    }
+}
+
+#[test]
+fn full_chunks_are_joined_by_their_length() {
+    let mut tail = tail(Dtype::F16);
+    let lengths = |tail: &Tail| -> Vec<usize> {
+        let chunks = tail.chunks.iter();
+        chunks.map(|(_, chunk)| chunk.rows() / CHUNK).collect()
+    };
+    let mut next = 10;
+    for (chunks, expected) in [
+        (1, &[1, 0][..]),
+        (2, &[2, 0]),
+        (3, &[2, 1, 0]),
+        (7, &[4, 2, 1, 0]),
+        (16, &[16, 0]),
+        (17, &[16, 1, 0]),
+        (45, &[16, 16, 8, 4, 1, 0]),
+    ] {
+        let end = 10 + (chunks * CHUNK + 1) as u64;
+        push(&mut tail, Dtype::F16, next..end);
+        next = end;
+        assert_eq!(lengths(&tail), expected);
+        assert_holds(&tail, Dtype::F16, 10..end);
+    }
+    let all = next;
+    for dropped in [1, 63, 64, 65, 170, 180] {
+        let mut tail = tail.clone();
+        tail.drop_first(dropped);
+        assert_holds(&tail, Dtype::F16, 10 + dropped as u64..all);
+        push(&mut tail, Dtype::F16, all..all + 200);
+        assert_holds(&tail, Dtype::F16, 10 + dropped as u64..all + 200);
     }
 }
 
@@ -148,7 +182,7 @@ fn a_push_moves_a_shared_chunk_once_and_others_rarely() {
     let mut at = std::ptr::null();
     for id in 1..=1024 {
         push(&mut tail, Dtype::F32, id..id + 1);
-        let now = tail.chunks[0].ids.as_ptr();
+        let now = tail.chunks[0].1.ids.as_ptr();
         moves += usize::from(now != at);
         at = now;
     }
@@ -158,9 +192,9 @@ fn a_push_moves_a_shared_chunk_once_and_others_rarely() {
     push(&mut tail, Dtype::F32, 10..12);
     let snapshot = tail.clone();
     push(&mut tail, Dtype::F32, 12..13);
-    let copied = tail.chunks[0].ids.as_ptr();
+    let copied = tail.chunks[0].1.ids.as_ptr();
     push(&mut tail, Dtype::F32, 13..14);
-    assert_eq!(tail.chunks[0].ids.as_ptr(), copied);
+    assert_eq!(tail.chunks[0].1.ids.as_ptr(), copied);
     assert_holds(&snapshot, Dtype::F32, 10..12);
 }
 
