@@ -29,10 +29,12 @@ pub fn run(setup: &Setup, report: &mut Report) {
             let part = [columns(&store, 0..rows)];
             for par in setup.pars() {
                 let works = read_and_rank(&part, &query, par, setup.judged);
-                // Turns of many calls: what a ranking finds in the caches is what the one before left.
-                let (rounds, repeats) = match setup.tiny {
-                    true => (5, 10),
-                    false => (51, 300_000 / rows.max(1_000)),
+                // Turns of many calls: what a ranking finds in the caches is what the one before left. Short ones
+                // take turns for a quarter of a second, so that no moment decides.
+                let (rounds, repeats) = match rows {
+                    _ if setup.tiny => (5, 10),
+                    10_000.. => (51, 300_000 / rows),
+                    _ => (201, 300),
                 };
                 let times = interleaved(rounds, repeats, works);
                 let (read, time) = (times.seconds(0), times.seconds(1));
