@@ -1,6 +1,10 @@
-//! Processes that are killed, real ones. A child is this program again, told by the environment what to do.
+//! Processes that are killed, real ones. A child is this program again, told by the
+//! environment what to do.
 //!
-//! `MEMORANK_KILLS` sets how many writers are killed at random (50).
+//! `MEMORANK_KILLS` sets how many writers are killed at random (50). `MEMORANK_STRACE_STEP` sets at which of the
+//! system calls that change something a process is killed: every 10th, the 10th first, or that numbered
+//! `MEMORANK_STRACE_OFFSET`; 1 is every one. Where strace does not work, it is said; with
+//! `MEMORANK_REQUIRE_STRACE` set it is a failure.
 
 mod at_random;
 mod child;
@@ -11,6 +15,7 @@ mod driver;
 mod history;
 #[path = "../crash/random.rs"]
 mod random;
+mod system_calls;
 #[path = "../crash/workload"]
 mod workload {
     #[allow(dead_code, reason = "those tests use the rest")]
@@ -25,6 +30,12 @@ fn setting(name: &str, default: usize) -> usize {
             .unwrap_or_else(|_| panic!("{name}={value} is no number")),
         Err(_) => default,
     }
+}
+
+/// Says that a test does not run, or fails if `required` is set.
+fn skip(required: &str, why: &str) {
+    assert!(std::env::var_os(required).is_none(), "{required}: {why}");
+    println!("SKIPPED: {why}");
 }
 
 /// Says, if a check fails while it lives, what was being checked.
