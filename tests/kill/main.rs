@@ -1,10 +1,10 @@
-//! Processes that are killed, real ones. A child is this program again, told by the
+//! Processes that are killed, and disks that are full: real ones. A child is this program again, told by the
 //! environment what to do.
 //!
 //! `MEMORANK_KILLS` sets how many writers are killed at random (50). `MEMORANK_STRACE_STEP` sets at which of the
 //! system calls that change something a process is killed: every 10th, the 10th first, or that numbered
-//! `MEMORANK_STRACE_OFFSET`; 1 is every one. Where strace does not work, it is said; with
-//! `MEMORANK_REQUIRE_STRACE` set it is a failure.
+//! `MEMORANK_STRACE_OFFSET`; 1 is every one. Where strace does not work or no file system can be mounted, it is said;
+//! with `MEMORANK_REQUIRE_STRACE` or `MEMORANK_REQUIRE_TMPFS` set it is a failure.
 
 mod at_random;
 mod child;
@@ -12,6 +12,7 @@ mod child;
 #[allow(dead_code, reason = "those tests use the rest")]
 #[path = "../crash/driver.rs"]
 mod driver;
+mod full_disk;
 mod history;
 #[path = "../crash/random.rs"]
 mod random;
