@@ -3,8 +3,9 @@
 use crate::child::{self, Child};
 use crate::driver::{self, Failed};
 use crate::history::{self, Operations, assert_holds};
+use crate::owned::Owned;
 use crate::skip;
-use crate::workload::model::{Given, Op, Setup, State};
+use crate::workload::model::{Op, Setup, State};
 use memorank::kernel::Dtype;
 use memorank::store::{Durability, Store};
 use std::fs::File;
@@ -137,7 +138,7 @@ fn fill() {
 }
 
 impl Stage {
-    fn memories(&mut self, count: usize) -> Vec<Given> {
+    fn memories(&mut self, count: usize) -> Vec<Owned> {
         let (ops, state) = (&mut self.ops, &self.state);
         (0..count).map(|_| ops.next_given(state)).collect()
     }

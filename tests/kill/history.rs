@@ -1,8 +1,9 @@
 //! What is done to a store, by a child that is killed and, as far as that came, by its parent in a model.
 
 use crate::driver::{self, Answer};
+use crate::owned::Owned;
 use crate::random::Random;
-use crate::workload::model::{Given, Op, Setup, State, next_op};
+use crate::workload::model::{Op, Setup, State, next_op};
 use memorank::store::{CreateOptions, OpenError, OpenOptions, Store, verify};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
@@ -73,7 +74,7 @@ pub fn look(path: &Path, setup: &Setup) -> (State, usize) {
 
 /// Appends to the store that a killed process left, and closes it: it holds that, and nothing is left over. Gives
 /// what it holds.
-pub fn go_on(path: &Path, setup: &Setup, state: &State, given: Given) -> State {
+pub fn go_on(path: &Path, setup: &Setup, state: &State, given: Owned) -> State {
     let op = Op::Append(vec![given]);
     let after = state.after(&op);
     let mut store = Some(open(path, setup, false).expect("it opens"));
@@ -135,9 +136,9 @@ impl Operations {
     }
 
     /// A memory that is not in the store.
-    pub fn next_given(&mut self, state: &State) -> Given {
+    pub fn next_given(&mut self, state: &State) -> Owned {
         self.serial += 1;
-        Given::new(&mut self.random, &self.setup, self.serial, state.next_id)
+        Owned::new(&mut self.random, &self.setup, self.serial, state.next_id)
     }
 }
 

@@ -14,6 +14,8 @@ mod child;
 mod driver;
 mod full_disk;
 mod history;
+#[path = "../common/owned.rs"]
+mod owned;
 #[path = "../crash/random.rs"]
 mod random;
 mod system_calls;
