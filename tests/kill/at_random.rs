@@ -6,6 +6,9 @@ use crate::random::Random;
 use crate::workload::model::{Op, Setup, State};
 use crate::{OnPanic, setting};
 use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fs;
+use std::io::Write;
 use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::Duration;
@@ -14,6 +17,9 @@ use std::time::Duration;
 const WRITERS: usize = 10;
 
 const READERS: usize = 2;
+
+/// Of a segment of the journal.
+const HEADER_BYTES: usize = 64;
 
 #[derive(Default)]
 struct Figures {
@@ -25,6 +31,8 @@ struct Figures {
     writers: usize,
     /// Processes that were killed before an operation was acknowledged: while they opened the store or took it over.
     recoveries: usize,
+    /// How often something torn was left for those who recover.
+    torn: usize,
     /// Starts of records or segments that were left out.
     dropped: usize,
     /// Operations that were not acknowledged, but done.
@@ -116,6 +124,45 @@ impl Stage {
         assert_holds(&found, &[&state]);
     }
 
+    /// Leaves what a crash of the system may have left as well: bytes behind the last record of the journal, a segment
+    /// after it with a torn header, and torn files under the names that whoever recovers writes under.
+    fn tear(&self, random: &mut Random) {
+        let names = fs::read_dir(&self.path).expect("it is there");
+        let names = names.map(|entry| entry.expect("it can be read").file_name());
+        let number = |name: OsString| name.to_str()?.strip_prefix("journal.")?.parse::<u64>().ok();
+        let Some(last) = names.filter_map(number).max() else {
+            return;
+        };
+        let path_of = |name: String| self.path.join(name);
+        let read = |name| fs::read(path_of(name)).expect("it is there");
+        let segment = read(format!("journal.{last}"));
+        let manifest = read("manifest".into());
+        let mut torn = |whole: &[u8]| {
+            let mut bytes = whole[..1 + random.below(whole.len())].to_vec();
+            let at = random.below(bytes.len());
+            bytes[at] ^= 1 + random.below(255) as u8;
+            bytes
+        };
+        let put = |name, bytes: &[u8]| {
+            let file = fs::File::options()
+                .create(true)
+                .append(true)
+                .open(path_of(name));
+            let written = file.and_then(|mut file| file.write_all(bytes));
+            written.expect("it can be written");
+        };
+        put(format!("journal.{}.tmp", last + 1), &torn(&segment));
+        put("manifest.1.1.tmp".into(), &torn(&manifest));
+        // One that is no longer may be torn itself.
+        if let Some(records) = segment.get(HEADER_BYTES..).filter(|rest| !rest.is_empty()) {
+            put(format!("journal.{last}"), &torn(records));
+            put(
+                format!("journal.{}", last + 1),
+                &torn(&segment[..HEADER_BYTES]),
+            );
+        }
+    }
+
     /// Checks what a reader saw: states of the store, none older than one before.
     fn check_reader(&self, reader: &Ended) -> usize {
         assert!(reader.was_killed(), "a reader failed: {:?}", reader.status);
@@ -137,6 +184,7 @@ impl Stage {
     }
 }
 
+// B50, B53, B55, B103
 #[test]
 fn a_killed_writer_loses_nothing_that_it_acknowledged() {
     let kills = setting("MEMORANK_KILLS", 50);
@@ -162,6 +210,10 @@ fn a_killed_writer_loses_nothing_that_it_acknowledged() {
             stage.live_and_die("child::write", operations, after, &mut figures);
             figures.writers += 1;
             while random.chance(40) {
+                if random.chance(50) {
+                    stage.tear(&mut random);
+                    figures.torn += 1;
+                }
                 let after = micros(&mut random);
                 stage.live_and_die("child::recover", 0, after, &mut figures);
             }
@@ -176,12 +228,13 @@ fn a_killed_writer_loses_nothing_that_it_acknowledged() {
     }
     println!(
         "{} writers were killed at random: {} operations, {} of them acknowledged, {} done but not acknowledged; {} \
-         processes were killed while they recovered it, {} dropped tails were seen, readers opened the store {} times",
+         processes were killed while they recovered it, {} times beside something torn, {} dropped tails were seen, readers opened the store {} times",
         figures.writers,
         figures.operations,
         figures.acknowledged,
         figures.unsaid,
         figures.recoveries,
+        figures.torn,
         figures.dropped,
         figures.opened
     );

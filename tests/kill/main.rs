@@ -8,6 +8,8 @@
 
 mod at_random;
 mod child;
+#[path = "../common/mod.rs"]
+mod common;
 // The store as the crash tests call it, and what it should hold.
 #[allow(dead_code, reason = "those tests use the rest")]
 #[path = "../crash/driver.rs"]
@@ -38,7 +40,7 @@ fn setting(name: &str, default: usize) -> usize {
 /// Says that a test does not run, or fails if `required` is set.
 fn skip(required: &str, why: &str) {
     assert!(std::env::var_os(required).is_none(), "{required}: {why}");
-    println!("SKIPPED: {why}");
+    common::say(format_args!("skipped: {why}"));
 }
 
 /// Says, if a check fails while it lives, what was being checked.

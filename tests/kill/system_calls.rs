@@ -223,6 +223,7 @@ fn can_trace() -> bool {
         .is_ok_and(|s| s.success())
 }
 
+// B53, B103
 #[test]
 fn a_writer_killed_at_any_system_call_loses_nothing_that_it_acknowledged() {
     if !can_trace() {
