@@ -69,6 +69,7 @@ impl Store {
         // So that the state changes in place if nobody else looks at it.
         drop(check);
 
+        // Not before: what is refused changes no file.
         self.take_over(writing, &turn)?;
         let mut journal = writing.journal();
         let sequence = self.write_record(writing, &mut journal, &mut record)?;

@@ -284,7 +284,7 @@ fn a_batch_is_stored_whole_or_not_at_all() {
     let (_dir, path, store) = new_store(3, Dtype::F32);
     let mut batch: Vec<_> = (0..10).map(|i| varied(i, 3)).collect();
     batch[7].embedding = Some(vec![1.0, f32::NAN, 0.0]);
-    let before = columns_of(&path);
+    let before = bytes_of(&path);
     let news: Vec<_> = batch.iter().map(Owned::borrowed).collect();
     let error = store.append(&news).unwrap_err();
     assert_eq!(
@@ -293,9 +293,17 @@ fn a_batch_is_stored_whole_or_not_at_all() {
     );
     let snapshot = store.snapshot();
     assert_eq!((snapshot.rows(), snapshot.next_id()), (0, 0));
-    assert!(columns_of(&path) == before);
+    assert!(bytes_of(&path) == before);
     batch[7] = varied(7, 3);
     assert_eq!(append(&store, &batch), 0..10);
+    // Nor does a journal that is written to already get anything of it.
+    let before = bytes_of(&path);
+    for embedding in [vec![1.0, f32::NAN, 0.0], vec![1.0], vec![]] {
+        assert!(store.append(&[plain(&embedding).borrowed()]).is_err());
+        assert!(bytes_of(&path) == before);
+    }
+    assert_eq!(append(&store, &[varied(10, 3)]), 10..11);
+    batch.push(varied(10, 3));
     store.close().unwrap();
     let store = Store::open(&path).unwrap();
     for (row, memory) in batch.iter().enumerate() {
