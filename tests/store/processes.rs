@@ -3,11 +3,14 @@
 
 use crate::example::*;
 use memorank::kernel::Dtype;
-use memorank::store::{Agent, AppendError, OpenError, OpenOptions, Store, WriteError, verify};
+use memorank::store::{
+    Agent, AppendError, CreateError, OpenError, OpenOptions, Store, WriteError, verify,
+};
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 const CHILD: &str = "MEMORANK_TEST_CHILD_STORE";
 
@@ -154,7 +157,86 @@ fn hold_and_append() {
         bulk.push(&varied(i, 2).borrowed()).unwrap();
     }
     println!("holding");
-    std::thread::sleep(std::time::Duration::from_secs(60));
+    std::thread::sleep(Duration::from_secs(60));
+}
+
+/// Memories that each of the processes below appends, in batches of a hundred.
+const EACH: u64 = 1000;
+
+// B50
+#[test]
+fn processes_that_create_and_append_at_once_make_one_store_with_all_of_it() {
+    for _ in 0..20 {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("store");
+        let mut children =
+            [(); 2].map(|()| child("processes::create_or_open_and_append", &path, ""));
+        let said = children.each_mut().map(|child| wait_for(child, "ready"));
+        std::fs::write(path.with_extension("go"), "").unwrap();
+        let said: Vec<_> = said.into_iter().flatten().collect();
+        for child in &mut children {
+            assert!(child.wait().unwrap().success());
+        }
+        let made = said.iter().filter(|line| line.contains("made it"));
+        assert_eq!(made.count(), 1, "{said:?}");
+        let store = Store::open(&path).unwrap();
+        let snapshot = store.snapshot();
+        assert_eq!(
+            (snapshot.len() as u64, snapshot.next_id()),
+            (2 * EACH, 2 * EACH)
+        );
+        for child in &children {
+            for i in 0..EACH {
+                let key = format!("{} {i}", child.id());
+                let row = snapshot.row_of_key(&key).unwrap().unwrap();
+                let expected = Owned {
+                    key: Some(key),
+                    ..varied(i / 3 * 3, 2)
+                };
+                assert_row(&snapshot, row, row as u64, &expected);
+            }
+        }
+        assert_eq!(verify(&path).unwrap().damages, []);
+        let mut left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().collect();
+        left.retain(|entry| entry.as_ref().unwrap().path() != path);
+        assert_eq!(left.len(), 1, "only what said go: {left:?}");
+    }
+}
+
+#[test]
+#[ignore = "the child of processes_that_create_and_append_at_once_make_one_store_with_all_of_it"]
+fn create_or_open_and_append() {
+    let Some(path) = std::env::var_os(CHILD).map(PathBuf::from) else {
+        return;
+    };
+    println!("ready");
+    while !path.with_extension("go").exists() {
+        std::thread::yield_now();
+    }
+    let store = match Store::create(&path, &options(2, Dtype::F32)) {
+        Ok(store) => {
+            println!("made it");
+            store
+        }
+        Err(CreateError::Exists { .. }) => loop {
+            match Store::open(&path) {
+                Ok(store) => break store,
+                Err(OpenError::Locked { .. }) => std::thread::sleep(Duration::from_millis(1)),
+                Err(error) => panic!("{error}"),
+            }
+        },
+        Err(error) => panic!("{error}"),
+    };
+    let own = std::process::id();
+    for first in (0..EACH).step_by(100) {
+        let batch = (first..first + 100).map(|i| Owned {
+            key: Some(format!("{own} {i}")),
+            // One that cites nothing.
+            ..varied(i / 3 * 3, 2)
+        });
+        append(&store, &Vec::from_iter(batch));
+    }
+    store.close().unwrap();
 }
 
 /// A full disk, as B40 has it, by a limit on the size of files: the write fails, nothing is mapped past
