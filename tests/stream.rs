@@ -136,6 +136,49 @@ fn a_retrieval_touches_exactly_what_it_returns() {
     assert!(now().iter().all(|&at| at < T + 9 * HOUR));
 }
 
+// B30: retrievals one after another. The second sees what the first touched, as if it had always been so.
+#[test]
+fn a_retrieval_is_scored_with_the_touches_of_the_one_before() {
+    let (_dir, path) = g();
+    let store = Store::open(&path).unwrap();
+    let one = paper(1);
+    let first = Ask {
+        embedding: &[0.0, 1.0],
+        ..ask(&one, T + HOUR, &[])
+    };
+    let touched_row = rows(&touched(&store, &first))[0];
+    assert_eq!(touched_row, 1);
+    let all = paper(3);
+    let second = ask(&all, T + 2 * HOUR, &[]);
+    let found = touched(&store, &second);
+
+    let last_access = |row, hours: i64| if row == touched_row { -1 } else { hours };
+    let (_dir, path) = stored(&[
+        memory(&[1.0, 0.0], last_access(0, 10), 2.0),
+        memory(&[0.6, 0.8], last_access(1, 0), 8.0),
+        memory(&[0.0, 1.0], last_access(2, 100), 5.0),
+    ]);
+    let expected = ranked(&Store::open(&path).unwrap().snapshot(), &second).unwrap();
+    assert_same_bits(&found, &expected);
+    // On the state at the start it would have been another.
+    let (_dir, path) = g();
+    let apart = ranked(&Store::open(&path).unwrap().snapshot(), &second).unwrap();
+    assert_ne!(found, apart);
+}
+
+// B36
+#[test]
+fn a_retrieval_of_more_than_there_are_touches_each_once() {
+    let (_dir, path) = g();
+    let store = Store::open(&path).unwrap();
+    let ten = paper(10);
+    assert_eq!(rows(&touched(&store, &ask(&ten, T + HOUR, &[]))), [1, 0, 2]);
+    assert_eq!(last_access(&store.snapshot()), [T + HOUR; 3]);
+    let reader = Store::open_read_only(&path).unwrap();
+    assert_eq!(reader.recovery().records, 1);
+    assert_eq!(last_access(&reader.snapshot()), [T + HOUR; 3]);
+}
+
 #[test]
 fn a_preset_decides_whether_it_touches() {
     for name in Preset::NAMES {
