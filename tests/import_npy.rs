@@ -303,6 +303,34 @@ fn a_row_of_zeros_is_a_memory_without_a_vector() {
     assert_eq!((report.memories, report.first_created), (0, None));
 }
 
+// B48
+#[test]
+fn rows_are_read_wherever_the_header_ends() {
+    let values = [1.0_f32, -2.5, 0.125, 3.0];
+    for (descr, element) in [("<f2", 2), ("<f4", 4), ("<f8", 8)] {
+        let bytes = values.iter().flat_map(|&x| match element {
+            2 => f16::from_f32(x).to_le_bytes().to_vec(),
+            4 => x.to_le_bytes().to_vec(),
+            _ => f64::from(x).to_le_bytes().to_vec(),
+        });
+        let bytes: Vec<_> = bytes.collect();
+        for len in 120..129 {
+            let header =
+                format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': (2, 2), }}");
+            let folder = Folder::new();
+            let npy = npy_with_header(&format!("{header:<len$}"), &bytes);
+            assert_eq!(npy.len(), 11 + len + 4 * element);
+            folder.write("m.npy", npy);
+            folder.write("m.jsonl", format!("{LINE}\n").repeat(2));
+            folder.npy(&Options::default()).unwrap();
+            let snapshot = open(&folder);
+            for row in 0..2 {
+                assert_eq!(snapshot.embedding(row).unwrap(), values[2 * row..][..2]);
+            }
+        }
+    }
+}
+
 #[test]
 fn headers_that_lie_are_refused_before_anything_is_allocated() {
     let refused = |npy: Vec<u8>| match matrix(npy, 0, &Options::default()).unwrap_err() {

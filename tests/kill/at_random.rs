@@ -151,15 +151,15 @@ impl Stage {
             let written = file.and_then(|mut file| file.write_all(bytes));
             written.expect("it can be written");
         };
-        put(format!("journal.{}.tmp", last + 1), &torn(&segment));
         put("manifest.1.1.tmp".into(), &torn(&manifest));
-        // One that is no longer may be torn itself.
-        if let Some(records) = segment.get(HEADER_BYTES..).filter(|rest| !rest.is_empty()) {
+        let Some((header, records)) = segment.split_at_checked(HEADER_BYTES) else {
+            return;
+        };
+        put(format!("journal.{}.tmp", last + 1), &torn(&segment));
+        // One without records may be torn itself.
+        if !records.is_empty() {
             put(format!("journal.{last}"), &torn(records));
-            put(
-                format!("journal.{}", last + 1),
-                &torn(&segment[..HEADER_BYTES]),
-            );
+            put(format!("journal.{}", last + 1), &torn(header));
         }
     }
 

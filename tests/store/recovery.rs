@@ -101,6 +101,37 @@ fn room_given_ahead_and_garbage_after_the_journal_are_dropped_and_told() {
     }
 }
 
+// B48
+#[test]
+fn vectors_in_the_journal_are_read_wherever_texts_of_any_length_put_them() {
+    for dtype in [Dtype::F16, Dtype::F32] {
+        let (files, store) = new_in_memory(3, dtype);
+        let memories: Vec<_> = (0..40)
+            .map(|i: u64| Owned {
+                text: "x".repeat(i as usize % 9),
+                payload: vec![7; i as usize % 4],
+                ..plain(&[1.0, i as f32, -0.5])
+            })
+            .collect();
+        // Together and one by one.
+        append(&store, &memories[..20]);
+        for memory in &memories[20..] {
+            append(&store, std::slice::from_ref(memory));
+        }
+        let killed = killed(&files);
+        for snapshot in [
+            store.snapshot(),
+            read(&killed),
+            open(&killed).unwrap().snapshot(),
+        ] {
+            assert_eq!(snapshot.len(), 40);
+            for (row, memory) in memories.iter().enumerate() {
+                assert_row(&snapshot, row, row as u64, memory);
+            }
+        }
+    }
+}
+
 #[test]
 fn handles_in_turn_take_over_what_those_before_left() {
     let (mut files, store) = new_in_memory(2, Dtype::F32);

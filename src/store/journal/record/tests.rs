@@ -230,6 +230,40 @@ fn an_append() -> Body<'static> {
     }
 }
 
+// B48: a text before it moves a vector, and a record before it the whole record, to any address.
+#[test]
+fn records_are_read_at_any_address() {
+    let vector = Vector {
+        inv_norm: 0.5,
+        elements: b"vector",
+    };
+    for len in 0..9 {
+        let texts = "x".repeat(len);
+        let memory = NewMemory {
+            text: &texts,
+            ..MEMORY.clone()
+        };
+        let rows = vec![Row::new(&memory, Some(vector), &[]); 2];
+        let ids = [1, 2, 3];
+        for body in [
+            Body::Append { first_id: 7, rows },
+            Body::Delete {
+                ids: Ids::new(&ids),
+            },
+        ] {
+            let record = encoded(&body);
+            for offset in 0..8 {
+                let bytes = [&b"before.."[..offset], &record].concat();
+                let read = decoded(&bytes[offset..]).unwrap();
+                assert_eq!(read.body, body);
+                if let Body::Delete { ids: read } = read.body {
+                    assert!(read.iter().eq(ids));
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn minus_zero_is_not_written() {
     let memory = NewMemory {
