@@ -344,3 +344,36 @@ fn a_cosine_that_underflows_is_plus_zero() {
         assert!(cosines.iter().all(|x| x.to_bits() == 0), "{cosines:?}");
     }
 }
+
+// B56
+#[test]
+#[ignore = "it reads 4.5 GB of zeros: cargo test --test scoring_vectors -- --ignored"]
+fn the_last_of_more_elements_than_32_bits_address_is_found() {
+    const N: usize = 2_900_000;
+    const DIM: usize = 768;
+    // Zeros that were never written take no memory.
+    let mut bits = vec![0_u16; N * DIM];
+    let mut inv = vec![0.0; N];
+    // The first row, those before and after the element 2^31, which is at the byte 2^32, and the last.
+    let rows = [0, (1 << 31) / DIM - 1, (1 << 31) / DIM + 1, N - 1];
+    for (at, row) in rows.into_iter().enumerate() {
+        let elements = &mut bits[row * DIM..][..DIM];
+        elements[at] = f16::ONE.to_bits();
+        elements[DIM - 1] = f16::ONE.to_bits();
+        let elements = Rows::F16(bytemuck::cast_slice(elements));
+        inv_norms(DIM.try_into().unwrap(), elements, &mut inv[row..][..1]).unwrap();
+    }
+    let (last_access, importance) = (vec![T; N], vec![1.0; N]);
+    let elements = Rows::F16(bytemuck::cast_slice(&bits));
+    let dim = DIM.try_into().unwrap();
+    let columns = Columns::new(dim, elements, &inv, &last_access, &importance).unwrap();
+    let mut embedding = vec![0.0; DIM];
+    (embedding[3], embedding[DIM - 1]) = (1.0, 1.0);
+    for kernel in kernels() {
+        let query = Query::new(&embedding, T, 10);
+        let ranking = rank_with(&[columns], &query, &paper(), Par::Serial, kernel).unwrap();
+        let found: Vec<_> = ranking.hits.iter().map(|hit| hit.row).collect();
+        assert_eq!(found, [rows[3], rows[0], rows[1], rows[2]]);
+        assert_abs_diff_eq!(ranking.hits[0].relevance.raw, 1.0, epsilon = 4e-7);
+    }
+}
