@@ -2,10 +2,13 @@
 //! again, told by the environment what to do.
 
 use crate::example::*;
+use memorank::Par;
 use memorank::kernel::Dtype;
+use memorank::scoring::{Preset, Ranking, Workspace};
 use memorank::store::{
     Agent, AppendError, CreateError, OpenError, OpenOptions, Store, WriteError, verify,
 };
+use memorank::stream::{Ask, rank, retrieve};
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -158,6 +161,85 @@ fn hold_and_append() {
     }
     println!("holding");
     std::thread::sleep(Duration::from_secs(60));
+}
+
+const HOUR: i64 = 3_600_000_000;
+
+/// The moment of the first retrieval.
+const T: i64 = 500 * HOUR;
+
+/// The `k` best at `now`: their rows, and the bits of their scores.
+fn best(store: &Store, k: usize, now: i64, touch: bool) -> String {
+    let preset = Preset {
+        k,
+        ..Preset::paper()
+    };
+    let ask = Ask {
+        agent: Agent::OWN,
+        embedding: &[1.0, 0.25],
+        now,
+        preset: &preset,
+        exclude: &[],
+    };
+    let (mut workspace, mut ranking) = (Workspace::default(), Ranking::default());
+    match touch {
+        true => {
+            let done = retrieve(store, &ask, Par::Serial, &mut workspace, &mut ranking);
+            done.unwrap().touch.unwrap();
+        }
+        false => {
+            let snapshot = store.snapshot();
+            rank(&snapshot, &ask, Par::Serial, &mut workspace, &mut ranking).unwrap();
+        }
+    }
+    let hits = ranking.hits.iter();
+    let hits = hits.map(|hit| format!("{}:{:016x}", hit.row, hit.score.to_bits()));
+    Vec::from_iter(hits).join(" ")
+}
+
+// B13
+#[test]
+fn another_process_scores_with_what_this_one_touched_to_the_bit() {
+    let (_dir, path, store) = new_store(2, Dtype::F32);
+    let memories: Vec<_> = (0..9)
+        .map(|i| Owned {
+            created: T - 100 * HOUR,
+            last_access: T - (100 - i) * HOUR,
+            ..plain(&[1.0, i as f32 / 4.0])
+        })
+        .collect();
+    append(&store, &memories);
+    let before = best(&store, 9, T + HOUR, false);
+    best(&store, 3, T, true);
+    let expected = best(&store, 9, T + HOUR, false);
+    assert_ne!(expected, before);
+    // While this one is open the touch is in the journal; later it is in the columns.
+    let other = || {
+        let mut child = child("processes::tell_the_best", &path, "");
+        let said: Vec<_> = wait_for(&mut child, "touched:").collect();
+        assert!(child.wait().unwrap().success());
+        said[0].clone()
+    };
+    assert_eq!(other(), expected);
+    store.close().unwrap();
+    assert_eq!(other(), expected);
+    assert_eq!(
+        best(&Store::open(&path).unwrap(), 9, T + HOUR, false),
+        expected
+    );
+}
+
+#[test]
+#[ignore = "the child of another_process_scores_with_what_this_one_touched_to_the_bit"]
+fn tell_the_best() {
+    let Some(path) = std::env::var_os(CHILD) else {
+        return;
+    };
+    let store = Store::open_read_only(path).unwrap();
+    let times = last_access(&store.snapshot());
+    let touched = times.iter().filter(|&&at| at == T).count();
+    assert_eq!(touched, 3);
+    println!("touched:\n{}", best(&store, 9, T + HOUR, false));
 }
 
 /// Memories that each of the processes below appends, in batches of a hundred.
