@@ -3,8 +3,8 @@
 
 use crate::random::Random;
 use crate::sim::{Failure, Fault, Kind};
-use crate::workload::Workload;
-use crate::{OnPanic, cut_power, in_parallel, setting};
+use crate::workload::{OnPanic, Workload};
+use crate::{cut_power, in_parallel, setting};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

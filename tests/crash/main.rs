@@ -1,6 +1,7 @@
 //! A store on a file system that loses power, fails and fills up.
 //!
-//! `MEMORANK_CRASH_IMAGES` sets how many file systems after a power cut are looked at (10,000), and
+//! `MEMORANK_CRASH_IMAGES` sets how many file systems after a power cut are looked at (10,000),
+//! `MEMORANK_CRASH_SEQUENCES` how many short sequences of operations and power cuts are run (2,000), and
 //! `MEMORANK_CRASH_WORKLOADS` how many times as many workloads meet faults (1). A check that fails names its
 //! workload; `MEMORANK_CRASH_SEED=17 MEMORANK_CRASH_IMAGES=250` looks at that of workload 17 alone.
 
@@ -9,14 +10,15 @@ mod faults;
 #[path = "../common/owned.rs"]
 mod owned;
 mod random;
+mod sequences;
 mod sim;
 mod workload;
 
 use random::Random;
 use sim::{Crashes, Survivors};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use workload::Workload;
 use workload::check::{Found, check};
+use workload::{OnPanic, Workload};
 
 /// A number from the environment.
 fn setting(name: &str, default: usize) -> usize {
@@ -43,17 +45,6 @@ fn in_parallel(count: usize, work: impl Fn(u64) + Sync) {
         one();
         other.join().expect("a check failed above");
     });
-}
-
-/// Says, if a check fails while it lives, what was being checked.
-struct OnPanic<F: Fn() -> String>(F);
-
-impl<F: Fn() -> String> Drop for OnPanic<F> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("{}", self.0());
-        }
-    }
 }
 
 /// Looks at what power cuts leave of a workload at some places of its log. `name` says which workload it is.

@@ -1,15 +1,38 @@
-//! Numbers from a seed: SplitMix64.
+//! Numbers from a seed: SplitMix64. Or the first of them from bytes that a fuzzer gives.
 
-pub struct Random(u64);
+pub struct Random {
+    /// Numbers that come first, one a byte.
+    given: std::vec::IntoIter<u8>,
+    state: u64,
+}
 
 impl Random {
     pub fn new(seed: u64) -> Random {
-        Random(seed)
+        Random {
+            given: Vec::new().into_iter(),
+            state: seed,
+        }
+    }
+
+    /// Each byte decides the choice at its place, so that to change one changes little. What is chosen after them
+    /// follows from them all.
+    pub fn given(bytes: &[u8]) -> Random {
+        let seed = bytes.iter().fold(bytes.len() as u64, |seed, &byte| {
+            Random::new(seed ^ u64::from(byte)).next()
+        });
+        Random {
+            given: bytes.to_vec().into_iter(),
+            state: seed,
+        }
     }
 
     pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
+        if let Some(byte) = self.given.next() {
+            // In all places, so that the largest range is reached.
+            return u64::from_le_bytes([byte; 8]);
+        }
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)

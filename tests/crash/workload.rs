@@ -2,10 +2,11 @@
 
 pub mod check;
 pub mod model;
+pub mod sequence;
 
 use crate::driver::{self, Answer, Failed};
 use crate::random::Random;
-use crate::sim::Sim;
+use crate::sim::{Crashes, Sim, Survivors};
 use memorank::store::Store;
 use memorank::store::files::Files;
 use model::{Op, Setup, State, next_op};
@@ -39,24 +40,35 @@ pub struct Workload {
     serial: u64,
 }
 
+impl Step {
+    /// What a machine has before anything was called.
+    fn first(to: usize, after: Vec<Option<State>>) -> Step {
+        Step {
+            op: Op::Look,
+            from: 0,
+            to,
+            promised: true,
+            failed: false,
+            after,
+        }
+    }
+}
+
 impl Workload {
     /// On a new machine, with no store yet.
     pub fn new(seed: u64) -> Workload {
+        Workload::of(Random::new(seed))
+    }
+
+    /// As `random` chooses.
+    pub fn of(mut random: Random) -> Workload {
         let sim = Sim::new();
         let dir = Path::new(driver::PATH).parent().expect("it lies in one");
         sim.create_dir(dir).expect("the machine is new");
         sim.sync_dir(Path::new("/")).expect("nothing fails yet");
-        let mut random = Random::new(seed);
         Workload {
             setup: Setup::new(&mut random),
-            steps: vec![Step {
-                op: Op::Look,
-                from: 0,
-                to: sim.log_len(),
-                promised: true,
-                failed: false,
-                after: vec![None],
-            }],
+            steps: vec![Step::first(sim.log_len(), vec![None])],
             sim,
             failures: 0,
             faulty: false,
@@ -140,6 +152,40 @@ impl Workload {
         if self.store.is_none() {
             self.look();
         }
+    }
+
+    /// What follows is chosen by `random`.
+    pub fn choose_by(&mut self, random: Random) {
+        self.random = random;
+    }
+
+    /// The power is cut when the log was `at` long. The machine boots with what survives, and the store is
+    /// opened: it must be in a state that is allowed then.
+    pub fn cut_power(&mut self, at: usize, survivors: Survivors) {
+        let mut crashes = Crashes::of(&self.sim);
+        crashes.advance(at);
+        let allowed = distinct(self.allowed(at).into_iter().cloned().collect());
+        if let Some(store) = self.store.take() {
+            self.kill(store);
+        }
+        let before = Workload {
+            sim: std::mem::replace(&mut self.sim, crashes.image(survivors)),
+            setup: self.setup.clone(),
+            steps: std::mem::replace(&mut self.steps, vec![Step::first(0, allowed)]),
+            failures: self.failures,
+            faulty: self.faulty,
+            store: None,
+            random: Random::new(0),
+            serial: self.serial,
+        };
+        let _place = OnPanic(|| format!("{}power cut, {survivors:?} survive", before.describe(at)));
+        self.look();
+        // No later power cut takes what was found on a disk that had just been booted.
+        let found = self.steps.last().expect("there is always one");
+        self.steps[0].after = match found.op {
+            Op::Create => vec![None],
+            _ => found.after.clone(),
+        };
     }
 
     /// Whether the store is open for writing.
@@ -237,6 +283,17 @@ impl Workload {
         });
         let log = self.sim.describe(at.saturating_sub(60), at);
         format!("{}{log}", lines.collect::<String>())
+    }
+}
+
+/// Says, if a check fails while it lives, what was being checked.
+pub struct OnPanic<F: Fn() -> String>(pub F);
+
+impl<F: Fn() -> String> Drop for OnPanic<F> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{}", self.0());
+        }
     }
 }
 
