@@ -2,9 +2,10 @@
 //! this boot nor after a power cut.
 
 use crate::random::Random;
+use crate::setting::setting;
 use crate::sim::{Failure, Fault, Kind};
 use crate::workload::{OnPanic, Workload};
-use crate::{cut_power, in_parallel, setting};
+use crate::{cut_power, in_parallel};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

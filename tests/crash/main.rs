@@ -11,24 +11,17 @@ mod faults;
 mod owned;
 mod random;
 mod sequences;
+#[path = "../common/setting.rs"]
+mod setting;
 mod sim;
 mod workload;
 
 use random::Random;
+use setting::setting;
 use sim::{Crashes, Survivors};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use workload::check::{Found, check};
 use workload::{OnPanic, Workload};
-
-/// A number from the environment.
-fn setting(name: &str, default: usize) -> usize {
-    match std::env::var(name) {
-        Ok(value) => value
-            .parse()
-            .unwrap_or_else(|_| panic!("{name}={value} is no number")),
-        Err(_) => default,
-    }
-}
 
 /// Calls `work` with each of 0..`count`, on two threads.
 fn in_parallel(count: usize, work: impl Fn(u64) + Sync) {

@@ -2,6 +2,7 @@
 
 use crate::example::*;
 use crate::in_memory::*;
+use crate::setting::setting;
 use memorank::Par;
 use memorank::kernel::{Dtype, Rows, inv_norms};
 use memorank::scoring::{self, Candidates, Columns, Preset, Query, Ranking, Workspace};
@@ -12,9 +13,20 @@ use memorank::stream::{Ask, rank, retrieve};
 use std::collections::HashMap;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const DIM: usize = 8;
+
+/// Once, or as often as the time allows that is set.
+fn repeatedly(name: &str, round: fn()) {
+    let time = Duration::from_secs(setting("MEMORANK_CONCURRENCY_SECONDS", 0) as u64);
+    let (start, mut rounds) = (Instant::now(), 0);
+    while rounds == 0 || start.elapsed() < time {
+        round();
+        rounds += 1;
+    }
+    println!("{name}: {rounds} times");
+}
 
 /// A vector that depends on `i`.
 fn vector(i: u64) -> [f32; DIM] {
@@ -44,6 +56,13 @@ fn ask<'a>(embedding: &'a [f32], now: i64, preset: &'a Preset) -> Ask<'a> {
 // B31
 #[test]
 fn sixteen_threads_retrieve_and_touch_beside_a_bulk_append() {
+    repeatedly(
+        "16 threads retrieved beside a bulk append",
+        retrieve_and_touch_beside_a_bulk_append,
+    );
+}
+
+fn retrieve_and_touch_beside_a_bulk_append() {
     const ROWS: u64 = 300;
     let (_dir, path, store) = new_store(DIM, Dtype::F32);
     append(&store, &(0..ROWS).map(memory).collect::<Vec<_>>());
@@ -122,6 +141,13 @@ fn sixteen_threads_retrieve_and_touch_beside_a_bulk_append() {
 // B51
 #[test]
 fn no_append_touch_or_delete_of_many_threads_is_lost() {
+    repeatedly(
+        "8 threads appended, touched and deleted beside folds",
+        append_touch_and_delete,
+    );
+}
+
+fn append_touch_and_delete() {
     const THREADS: u64 = 8;
     const ROUNDS: u64 = 25;
     let (files, store) = new_in_memory(DIM, Dtype::F16);
@@ -263,6 +289,13 @@ fn ranked(snapshot: &Snapshot, ask: &Ask<'_>) -> Ranking {
 // B52
 #[test]
 fn a_ranking_is_that_of_its_snapshot_while_ten_thousand_rows_come_in() {
+    repeatedly(
+        "rankings while 10,000 rows came in",
+        rank_while_rows_come_in,
+    );
+}
+
+fn rank_while_rows_come_in() {
     const ROWS: u64 = 10_000;
     let (_dir, path, store) = new_store(DIM, Dtype::F32);
     append(&store, &(0..100).map(memory).collect::<Vec<_>>());

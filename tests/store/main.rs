@@ -1,4 +1,7 @@
 //! The store through its public API. Names say the behaviour; a comment names the trial.
+//!
+//! `MEMORANK_FLIPS` sets how many bits flip in columns (2,000), and `MEMORANK_CONCURRENCY_SECONDS` for how long
+//! each test of threads is repeated (once).
 
 mod agents;
 mod append;
@@ -24,5 +27,7 @@ mod recovery;
 mod refused;
 mod repair;
 mod round_trip;
+#[path = "../common/setting.rs"]
+mod setting;
 mod touch;
 mod watched;

@@ -42,6 +42,19 @@ pub fn run(setup: Random, choices: impl Iterator<Item = Random>, mut last: Rando
     made
 }
 
+/// The sequence that bytes stand for: six for the kind of store, eight for each choice, eight for the last. A change
+/// of one byte changes one choice.
+pub fn run_bytes(bytes: &[u8]) -> Made {
+    const SETUP_BYTES: usize = 6;
+    const CHOICE_BYTES: usize = 8;
+    // More would be slow, and say nothing new.
+    const MOST: usize = 40;
+    let (setup, rest) = bytes.split_at(bytes.len().min(SETUP_BYTES));
+    let (choices, last) = rest.split_at(rest.len().saturating_sub(CHOICE_BYTES));
+    let choices = choices.chunks(CHOICE_BYTES).take(MOST).map(Random::given);
+    run(Random::given(setup), choices, Random::given(last))
+}
+
 /// Where the power is cut, most often among the last changes, and what survives.
 fn power_cut(workload: &Workload, random: &mut Random) -> (usize, Survivors) {
     let end = workload.sim.log_len();
