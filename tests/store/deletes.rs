@@ -191,13 +191,21 @@ fn a_deleted_memory_is_told_from_a_row_that_never_was() {
 
 #[test]
 fn an_id_that_was_never_given_deletes_nothing() {
-    let (_dir, _path, store) = new_store(1, Dtype::F32);
+    let (_dir, path, store) = new_store(1, Dtype::F32);
     append(&store, &vec![plain(&[1.0]); 2]);
-    for id in [2, u64::MAX] {
-        let error = store.delete(&[0, id]).unwrap_err();
-        assert!(matches!(error, DeleteError::NoId { id: i, next: 2 } if i == id));
-    }
-    assert_eq!(store.snapshot().len(), 2);
+    let refused = |store: &Store| {
+        let before = bytes_of(&path);
+        for id in [2, u64::MAX] {
+            let error = store.delete(&[0, id]).unwrap_err();
+            assert!(matches!(error, DeleteError::NoId { id: i, next: 2 } if i == id));
+        }
+        assert_eq!(store.snapshot().len(), 2);
+        assert!(bytes_of(&path) == before);
+    };
+    refused(&store);
+    store.close().unwrap();
+    let store = Store::open(&path).unwrap();
+    refused(&store);
     assert_eq!(store.delete(&[]).unwrap(), 0);
 }
 

@@ -65,13 +65,20 @@ fn touches_survive_an_append_between_them_and_the_sync() {
 
 #[test]
 fn an_id_that_was_never_given_touches_nothing() {
-    let (_dir, _path, store) = new_store(1, Dtype::F32);
+    let (_dir, path, store) = new_store(1, Dtype::F32);
     append(&store, &[plain(&[1.0])]);
-    for id in [1, u64::MAX] {
-        let error = store.touch(Agent::OWN, &[0, id], 99).unwrap_err();
-        assert!(matches!(error, TouchError::NoId { id: i, next: 1 } if i == id));
-    }
-    assert_eq!(last_access(&store.snapshot()), [5]);
+    let refused = |store: &Store| {
+        let before = bytes_of(&path);
+        for id in [1, u64::MAX] {
+            let error = store.touch(Agent::OWN, &[0, id], 99).unwrap_err();
+            assert!(matches!(error, TouchError::NoId { id: i, next: 1 } if i == id));
+        }
+        assert_eq!(last_access(&store.snapshot()), [5]);
+        assert!(bytes_of(&path) == before);
+    };
+    refused(&store);
+    store.close().unwrap();
+    refused(&Store::open(&path).unwrap());
 }
 
 // B28
