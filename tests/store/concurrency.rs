@@ -156,18 +156,19 @@ fn append_touch_and_delete() {
     type Made = (u64, String, i64, bool);
     let made: Vec<Made> = std::thread::scope(|scope| {
         let (store, files, done) = (&store, &files, &done);
+        // At least once: on a busy machine the others may be done before it comes to it.
         let folder = scope.spawn(move || {
-            let mut folds = 0;
-            while !done.load(Ordering::Relaxed) {
+            for folds in 0.. {
                 match folds % 3 {
                     2 => store.compact().unwrap(),
                     _ => store.checkpoint().unwrap(),
                 }
-                folds += 1;
                 let second = open(files);
                 assert!(matches!(second, Err(OpenError::Locked { .. })));
+                if done.load(Ordering::Relaxed) {
+                    break;
+                }
             }
-            folds
         });
         let writers: Vec<_> = (0..THREADS)
             .map(|thread| {
@@ -224,7 +225,7 @@ fn append_touch_and_delete() {
             .flat_map(|writer| writer.join().unwrap());
         let made = made.collect();
         done.store(true, Ordering::Relaxed);
-        assert!(folder.join().unwrap() > 0);
+        folder.join().unwrap();
         made
     });
     let mut ids: Vec<_> = made.iter().map(|(id, ..)| *id).collect();
