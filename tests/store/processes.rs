@@ -375,9 +375,10 @@ fn append_until_full() {
     println!("refused, readable and usable");
 }
 
-/// What the writer of `a_reader_that_opens_at_any_moment_sees_one_whole_state` touches pair `i` at.
+/// What the writer of `a_reader_that_opens_at_any_moment_sees_one_whole_state` touches pair `i` at: later
+/// than any memory says of itself, however far the writer comes before a slow reader has seen enough.
 fn time(i: u64) -> i64 {
-    1_000_000 + i as i64
+    1_000_000_000_000 + i as i64
 }
 
 // B55
