@@ -1,15 +1,17 @@
 //! Numbers from a seed: SplitMix64. Or the first of them from bytes that a fuzzer gives.
 
+use std::collections::VecDeque;
+
 pub struct Random {
     /// Numbers that come first, one a byte.
-    given: std::vec::IntoIter<u8>,
+    given: VecDeque<u8>,
     state: u64,
 }
 
 impl Random {
     pub fn new(seed: u64) -> Random {
         Random {
-            given: Vec::new().into_iter(),
+            given: VecDeque::new(),
             state: seed,
         }
     }
@@ -21,13 +23,13 @@ impl Random {
             Random::new(seed ^ u64::from(byte)).next()
         });
         Random {
-            given: bytes.to_vec().into_iter(),
+            given: bytes.iter().copied().collect(),
             state: seed,
         }
     }
 
     pub fn next(&mut self) -> u64 {
-        if let Some(byte) = self.given.next() {
+        if let Some(byte) = self.given.pop_front() {
             // In all places, so that the largest range is reached.
             return u64::from_le_bytes([byte; 8]);
         }

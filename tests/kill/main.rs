@@ -18,6 +18,7 @@ mod full_disk;
 mod history;
 #[path = "../common/owned.rs"]
 mod owned;
+#[allow(dead_code, reason = "those tests use the rest")]
 #[path = "../crash/random.rs"]
 mod random;
 mod system_calls;
