@@ -13,6 +13,8 @@ mod crash {
     pub mod sim;
     pub mod workload;
 }
+#[path = "../../tests/common/on_panic.rs"]
+mod on_panic;
 #[path = "../../tests/common/owned.rs"]
 mod owned;
 

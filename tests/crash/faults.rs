@@ -1,10 +1,11 @@
 //! A store on files that fail: an error or success for every caller, and nothing lost that was promised, neither in
 //! this boot nor after a power cut.
 
+use crate::on_panic::OnPanic;
 use crate::random::Random;
 use crate::setting::setting;
 use crate::sim::{Failure, Fault, Kind};
-use crate::workload::{OnPanic, Workload};
+use crate::workload::Workload;
 use crate::{cut_power, in_parallel};
 use std::collections::BTreeMap;
 use std::sync::Mutex;

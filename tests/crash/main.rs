@@ -7,6 +7,8 @@
 
 mod driver;
 mod faults;
+#[path = "../common/on_panic.rs"]
+mod on_panic;
 #[path = "../common/owned.rs"]
 mod owned;
 mod random;
@@ -16,12 +18,13 @@ mod setting;
 mod sim;
 mod workload;
 
+use on_panic::OnPanic;
 use random::Random;
 use setting::setting;
 use sim::{Crashes, Survivors};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use workload::Workload;
 use workload::check::{Found, check};
-use workload::{OnPanic, Workload};
 
 /// Calls `work` with each of 0..`count`, on two threads.
 fn in_parallel(count: usize, work: impl Fn(u64) + Sync) {

@@ -1,9 +1,10 @@
 //! Short sequences of operations and power cuts: a store goes on with what each left.
 
 use crate::in_parallel;
+use crate::on_panic::OnPanic;
 use crate::random::Random;
 use crate::setting::setting;
-use crate::workload::{OnPanic, sequence};
+use crate::workload::sequence;
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};

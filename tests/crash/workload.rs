@@ -5,6 +5,7 @@ pub mod model;
 pub mod sequence;
 
 use crate::driver::{self, Answer, Failed};
+use crate::on_panic::OnPanic;
 use crate::random::Random;
 use crate::sim::{Crashes, Sim, Survivors};
 use memorank::store::Store;
@@ -283,17 +284,6 @@ impl Workload {
         });
         let log = self.sim.describe(at.saturating_sub(60), at);
         format!("{}{log}", lines.collect::<String>())
-    }
-}
-
-/// Says, if a check fails while it lives, what was being checked.
-pub struct OnPanic<F: Fn() -> String>(pub F);
-
-impl<F: Fn() -> String> Drop for OnPanic<F> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("{}", self.0());
-        }
     }
 }
 

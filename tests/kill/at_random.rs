@@ -2,9 +2,10 @@
 
 use crate::child::{self, Child, Ended};
 use crate::history::{self, Operations, assert_holds, digest};
+use crate::on_panic::OnPanic;
 use crate::random::Random;
+use crate::setting::setting;
 use crate::workload::model::{Op, Setup, State};
-use crate::{OnPanic, setting};
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs;
@@ -82,9 +83,9 @@ impl Stage {
     ) {
         self.lives += 1;
         let (seed, life) = (self.seed, self.lives);
-        let _place = OnPanic(format!(
-            "{role}, the {life}th process of store {seed}, after {operations} operations"
-        ));
+        let _place = OnPanic(|| {
+            format!("{role}, the {life}th process of store {seed}, after {operations} operations")
+        });
         let mut child = self.child(role, self.lives);
         child.wait_for("opens", 1);
         child.wait_for("begins", operations);

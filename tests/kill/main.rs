@@ -16,11 +16,15 @@ mod common;
 mod driver;
 mod full_disk;
 mod history;
+#[path = "../common/on_panic.rs"]
+mod on_panic;
 #[path = "../common/owned.rs"]
 mod owned;
 #[allow(dead_code, reason = "those tests use the rest")]
 #[path = "../crash/random.rs"]
 mod random;
+#[path = "../common/setting.rs"]
+mod setting;
 mod system_calls;
 #[path = "../crash/workload"]
 mod workload {
@@ -28,29 +32,8 @@ mod workload {
     pub mod model;
 }
 
-/// A number from the environment.
-fn setting(name: &str, default: usize) -> usize {
-    match std::env::var(name) {
-        Ok(value) => value
-            .parse()
-            .unwrap_or_else(|_| panic!("{name}={value} is no number")),
-        Err(_) => default,
-    }
-}
-
 /// Says that a test does not run, or fails if `required` is set.
 fn skip(required: &str, why: &str) {
     assert!(std::env::var_os(required).is_none(), "{required}: {why}");
     common::say(format_args!("skipped: {why}"));
-}
-
-/// Says, if a check fails while it lives, what was being checked.
-struct OnPanic(String);
-
-impl Drop for OnPanic {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("{}", self.0);
-        }
-    }
 }

@@ -3,8 +3,10 @@
 use crate::child::{self, Child, Ended};
 use crate::driver;
 use crate::history::{self, Operations, assert_holds};
+use crate::on_panic::OnPanic;
+use crate::setting::setting;
+use crate::skip;
 use crate::workload::model::{Op, Setup, State};
-use crate::{OnPanic, setting, skip};
 use memorank::kernel::Dtype;
 use memorank::store::Durability;
 use std::collections::{BTreeMap, BTreeSet};
@@ -274,7 +276,7 @@ fn a_writer_killed_at_any_system_call_loses_nothing_that_it_acknowledged() {
                 (says("begins"), says("has done")),
                 "{place}"
             );
-            let _place = OnPanic(place);
+            let _place = OnPanic(|| place.clone());
             let found = check(&path, script, before, &ended);
             kinds.insert(name.clone());
             kills += 1;

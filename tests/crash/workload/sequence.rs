@@ -1,7 +1,8 @@
 //! Operations and power cuts in any order.
 
+use super::Workload;
 use super::check::check;
-use super::{OnPanic, Workload};
+use crate::on_panic::OnPanic;
 use crate::random::Random;
 use crate::sim::{Crashes, Survivors};
 
