@@ -2,21 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use memorank::import::{Options, npy};
-use memorank_fuzz::import;
+use memorank::import::{Options, fuzzing};
+use memorank_fuzz::LINES;
 
-fuzz_target!(|bytes: &[u8]| {
-    let lines =
-        "{\"text\":\"a\",\"created\":\"2023-02-13T00:00:00Z\",\"importance\":1}\n".repeat(3);
-    let files: [(&str, &[u8]); 2] = [("m.npy", bytes), ("m.jsonl", lines.as_bytes())];
-    import(&files, |folder, store| {
-        npy(
-            &folder.join("m.npy"),
-            &folder.join("m.jsonl"),
-            store,
-            &Options::default(),
-            &mut |_, _| (),
-        )
-        .err()
-    });
-});
+fuzz_target!(|bytes: &[u8]| fuzzing::npy(bytes, LINES, &Options::default()));

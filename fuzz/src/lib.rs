@@ -1,4 +1,4 @@
-//! What the fuzz targets share: a small store as bytes, and looking at all of one.
+//! What the fuzz targets share: what they make of an input, a small store as bytes, and looking at all of one.
 
 use memorank::Par;
 use memorank::scoring::{Preset, Ranking, Workspace};
@@ -8,10 +8,116 @@ use memorank::store::{
 };
 use memorank::stream::{self, Ask};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 /// Where stores are, in their file systems.
 pub const STORE: &str = "/store";
+
+/// An embedding of the example's.
+pub const EMBEDDING_BYTES: usize = 2 * size_of::<f32>();
+
+const HEADER_BYTES: usize = 64;
+
+static EXAMPLE: LazyLock<Vec<(PathBuf, Vec<u8>)>> = LazyLock::new(example);
+
+/// The example's journal.
+static JOURNAL: LazyLock<&[u8]> = LazyLock::new(|| {
+    let journal = EXAMPLE.iter().find(|(path, _)| is_named(path, "journal."));
+    &journal.expect("the example has one").1
+});
+
+fn is_named(path: &Path, start: &str) -> bool {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().starts_with(start)
+}
+
+/// The example, but for the file whose name starts so.
+pub fn example_with(start: &str, bytes: Vec<u8>) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut files = EXAMPLE.clone();
+    let file = files.iter_mut().find(|(path, _)| is_named(path, start));
+    file.expect("the example has one").1 = bytes;
+    files
+}
+
+/// A manifest: the first byte says whether the rest is all of it, or a body that gets the right checksum.
+pub fn manifest(bytes: &[u8]) -> Option<Vec<u8>> {
+    let (how, rest) = bytes.split_first()?;
+    Some(match how % 2 {
+        0 => rest.to_vec(),
+        _ => {
+            let head = format!("memorank store 1 {:016x} {}\n", xxh3_64(rest), rest.len());
+            [head.as_bytes(), rest].concat()
+        }
+    })
+}
+
+/// A segment of the example's journal. The first byte says whether the rest comes after some of what is there, or
+/// is bodies of records, that get their heads and right checksums.
+pub fn journal(bytes: &[u8]) -> Option<Vec<u8>> {
+    let (&how, mut rest) = bytes.split_first()?;
+    let mut segment = JOURNAL.to_vec();
+    if how % 2 == 0 {
+        let keep = segment.len().min(HEADER_BYTES + usize::from(how) * 4);
+        segment.truncate(keep);
+        segment.extend_from_slice(rest);
+        return Some(segment);
+    }
+    let u64_at =
+        |bytes: &[u8], at: usize| u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
+    let (mut sequence, salt) = (u64_at(&segment, 32), u64_at(&segment, 48));
+    segment.truncate(HEADER_BYTES);
+    while let [durable, low, high, body @ ..] = rest {
+        let len = usize::from(u16::from_le_bytes([*low, *high])).min(body.len());
+        let (body, after) = body.split_at(len);
+        let durable = match durable {
+            0 => 0,
+            1 => segment.len() as u64,
+            other => u64::from(*other) * 8,
+        };
+        let mut head = Vec::from(*b"MRJ1");
+        head.extend((body.len() as u32).to_le_bytes());
+        head.extend(sequence.to_le_bytes());
+        head.extend(durable.to_le_bytes());
+        let mut sum = Xxh3::with_seed(salt);
+        sum.update(&head);
+        sum.update(body);
+        head.extend(sum.digest().to_le_bytes());
+        segment.extend(head);
+        segment.extend_from_slice(body);
+        sequence += 1;
+        rest = after;
+    }
+    Some(segment)
+}
+
+/// Lines that fit a matrix of three rows.
+pub const LINES: &[u8] = br#"{"text":"a","created":"2023-02-13T00:00:00Z","importance":1}
+{"text":"a","created":"2023-02-13T00:00:00Z","importance":1}
+{"text":"a","created":"2023-02-13T00:00:00Z","importance":1}
+"#;
+
+/// A `.npy` file of one row or two, of one element each.
+pub fn matrix(rows: u8) -> &'static [u8] {
+    static MATRICES: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| {
+        [1, 2].map(|rows| {
+            let dictionary =
+                format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, 1), }}");
+            let padded = format!("{dictionary:<117}\n");
+            let mut matrix = b"\x93NUMPY\x01\x00v\x00".to_vec();
+            matrix.extend(padded.bytes());
+            (0..rows).for_each(|_| matrix.extend(1.0_f32.to_le_bytes()));
+            matrix
+        })
+    });
+    &MATRICES[usize::from(rows > 1)]
+}
+
+/// The nodes and the vectors of an archive: before and after the first line break.
+pub fn archive(bytes: &[u8]) -> (&[u8], Option<&[u8]>) {
+    let mut parts = bytes.splitn(2, |&b| b == b'\n');
+    (parts.next().unwrap_or_default(), parts.next())
+}
 
 /// A memory with some of everything.
 fn memory<'a>(
@@ -35,7 +141,7 @@ fn memory<'a>(
 }
 
 /// A store of two dimensions with two memories in its columns and one in its journal, as files.
-pub fn example() -> Vec<(PathBuf, Vec<u8>)> {
+fn example() -> Vec<(PathBuf, Vec<u8>)> {
     let files = Arc::new(InMemory::new());
     let options = CreateOptions {
         dim: 2.try_into().expect("not 0"),

@@ -2,6 +2,7 @@
 //! text, small enough to be held in memory.
 
 use super::error::{ImportError, Place, VectorProblem};
+use super::json::read_whole;
 use super::report::{Notices, Report, Tally};
 use super::vectors::{Embeddings, Fit};
 use super::{NoticeKind, Options, Plan, Sink, Source, note_rounding};
@@ -36,6 +37,13 @@ pub(super) struct Node {
     pub(super) payload: Vec<u8>,
 }
 
+/// The memories of an archive, and what was noticed of them.
+#[derive(Debug)]
+pub(super) struct Nodes {
+    pub(super) nodes: Vec<Node>,
+    pub(super) tally: Tally,
+}
+
 /// An archive that was read and checked whole.
 #[derive(Debug)]
 pub(super) struct Archive {
@@ -62,18 +70,46 @@ pub(super) fn nodes_path(folder: &Path, remedy: &'static str) -> Result<PathBuf,
 }
 
 impl Archive {
-    /// Adds the vectors to `nodes`, and checks them.
+    /// Reads the vectors in `folder` for `nodes`.
+    pub(super) fn read(
+        format: &'static str,
+        folder: &Path,
+        options: &Options,
+        nodes: Nodes,
+    ) -> Result<Archive, ImportError> {
+        let name = options.embeddings.as_deref().unwrap_or(EMBEDDINGS);
+        let path = folder.join(name);
+        let embeddings = match options.embeddings.is_some() || path.exists() {
+            true => Some(read_whole(&path)?),
+            false => None,
+        };
+        let mut archive = Archive::new(format, folder, options, nodes, embeddings.as_deref())?;
+        archive.not_imported = others(folder, &[NODES, name])?;
+        Ok(archive)
+    }
+
+    /// Adds the vectors to `nodes`, and checks them. `embeddings` are the bytes of their file, if there is one.
     pub(super) fn new(
         format: &'static str,
         folder: &Path,
         options: &Options,
-        mut nodes: Vec<Node>,
-        mut tally: Tally,
+        nodes: Nodes,
+        embeddings: Option<&[u8]>,
     ) -> Result<Archive, ImportError> {
+        let Nodes {
+            mut nodes,
+            mut tally,
+        } = nodes;
         let name = options.embeddings.as_deref().unwrap_or(EMBEDDINGS);
         let dtype = options.dtype.unwrap_or(Dtype::F32);
         let notices = &mut tally.notices;
-        let embeddings = read_embeddings(folder, name, options, dtype, &nodes, notices)?;
+        let embeddings = match embeddings {
+            Some(bytes) => parse_embeddings(&folder.join(name), bytes, dtype, &nodes)?,
+            None => {
+                notices.add(NoticeKind::EmbeddingsFileAbsent, name);
+                Embeddings::default()
+            }
+        };
         let dim = dimension(folder, name, options, &embeddings, notices)?;
         let rounded = settle(&mut nodes, &embeddings, dtype, &mut tally.notices)?;
         let dtype_reason = match (options.dtype, rounded) {
@@ -85,7 +121,7 @@ impl Archive {
         Ok(Archive {
             format,
             folder: folder.to_owned(),
-            not_imported: others(folder, &[NODES, name])?,
+            not_imported: Vec::new(),
             plan: Plan {
                 dim,
                 dtype,
@@ -99,26 +135,19 @@ impl Archive {
     }
 }
 
-fn read_embeddings(
-    folder: &Path,
-    name: &str,
-    options: &Options,
+fn parse_embeddings(
+    path: &Path,
+    bytes: &[u8],
     dtype: Dtype,
     nodes: &[Node],
-    notices: &mut Notices,
 ) -> Result<Embeddings, ImportError> {
-    let path = folder.join(name);
-    if options.embeddings.is_none() && !path.exists() {
-        notices.add(NoticeKind::EmbeddingsFileAbsent, name);
-        return Ok(Embeddings::default());
-    }
     let mut owners: HashMap<&str, &str> = HashMap::new();
     for node in nodes {
         if let Some(text) = &node.embedding_key {
             owners.entry(text).or_insert(&node.key);
         }
     }
-    Embeddings::read(&path, dtype, |text| {
+    Embeddings::parse(path, bytes, dtype, |text| {
         owners.get(text).map(|&node| node.to_owned())
     })
 }

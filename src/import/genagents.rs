@@ -1,9 +1,9 @@
 //! The archives of the generative agents' later code (an agent's `memory_stream` folder).
 
-use super::archive::{Archive, Node, nodes_path, note_gaps};
+use super::archive::{Archive, Node, Nodes, nodes_path, note_gaps};
 use super::error::ImportError;
 use super::evidence::{self, Cited};
-use super::json::{Fields, Record, payload, read_file};
+use super::json::{Fields, Record, parse, payload, read_whole};
 use super::report::{Notices, Report, Tally};
 use super::{EvidenceForm, NoticeKind, Options, Trace, destination, note_time};
 use crate::store::{Kind, Reference};
@@ -49,12 +49,18 @@ fn read(folder: &Path, options: &Options) -> Result<Archive, ImportError> {
         folder,
         "name the folder that holds nodes.json (of a saved agent: memory_stream)",
     )?;
+    let nodes = nodes(&path, &read_whole(&path)?, options)?;
+    Archive::read("genagents", folder, options, nodes)
+}
+
+/// The nodes of the file `path`, which holds `bytes`.
+pub(super) fn nodes(path: &Path, bytes: &[u8], options: &Options) -> Result<Nodes, ImportError> {
     let mut records = Vec::new();
     let mut ids = HashMap::new();
     let mut tally = Tally::default();
     let mut highest = None;
-    for (at, fields) in read_file::<Vec<Fields>>(&path)?.into_iter().enumerate() {
-        let mut record = Record::new(&path, format!("entry {at}"), fields);
+    for (at, fields) in parse::<Vec<Fields>>(path, bytes)?.into_iter().enumerate() {
+        let mut record = Record::new(path, format!("entry {at}"), fields);
         let node_id: u64 = record.required("node_id", "a whole number, 0 or more")?;
         record.place.item = format!("node_id {node_id}");
         if let Some(first) = ids.insert(node_id, at as u64) {
@@ -94,7 +100,7 @@ fn read(folder: &Path, options: &Options) -> Result<Archive, ImportError> {
         )?;
         nodes.push(node);
     }
-    Archive::new("genagents", folder, options, nodes, tally)
+    Ok(Nodes { nodes, tally })
 }
 
 fn node(

@@ -66,10 +66,9 @@ pub(super) fn read_whole(path: &Path) -> Result<Vec<u8>, ImportError> {
     Ok(bytes)
 }
 
-/// The contents of a JSON file.
-pub(super) fn read_file<T: DeserializeOwned>(path: &Path) -> Result<T, ImportError> {
-    let bytes = read_whole(path)?;
-    serde_json::from_slice(&bytes).map_err(|source| ImportError::Json {
+/// What the JSON file `path`, which holds `bytes`, says.
+pub(super) fn parse<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T, ImportError> {
+    serde_json::from_slice(bytes).map_err(|source| ImportError::Json {
         path: path.to_owned(),
         source,
     })

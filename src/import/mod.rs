@@ -23,6 +23,9 @@ mod archive;
 mod destination;
 mod error;
 mod evidence;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 mod genagents;
 mod json;
 mod memorank;

@@ -1,10 +1,10 @@
 //! The archives of the generative agents' public simulation (a persona's
 //! `bootstrap_memory/associative_memory` folder).
 
-use super::archive::{Archive, Node, nodes_path, note_gaps};
+use super::archive::{Archive, Node, Nodes, nodes_path, note_gaps};
 use super::error::ImportError;
 use super::evidence::{self, Cited};
-use super::json::{Fields, Pairs, Record, payload, read_file};
+use super::json::{Fields, Pairs, Record, parse, payload, read_whole};
 use super::report::{Notices, Report, Tally};
 use super::{EvidenceForm, NoticeKind, Options, Trace, destination, note_time};
 use crate::store::{Kind, Reference};
@@ -61,7 +61,17 @@ fn read(folder: &Path, options: &Options) -> Result<Archive, ImportError> {
         folder,
         "name the folder that holds nodes.json (of a saved persona: bootstrap_memory/associative_memory)",
     )?;
-    let Pairs(mut entries) = read_file::<Pairs<Fields>>(&path)?;
+    Archive::read(
+        "reverie",
+        folder,
+        options,
+        nodes(&path, &read_whole(&path)?)?,
+    )
+}
+
+/// The nodes of the file `path`, which holds `bytes`.
+pub(super) fn nodes(path: &Path, bytes: &[u8]) -> Result<Nodes, ImportError> {
+    let Pairs(mut entries) = parse::<Pairs<Fields>>(path, bytes)?;
     // The numbered ones first.
     entries.sort_by_cached_key(|(key, _)| match number(key) {
         Some(number) => (false, number, String::new()),
@@ -84,10 +94,11 @@ fn read(folder: &Path, options: &Options) -> Result<Archive, ImportError> {
     };
     let mut nodes = Vec::with_capacity(entries.len());
     for (key, fields) in entries {
-        let record = Record::new(&path, key.clone(), fields);
+        let record = Record::new(path, key.clone(), fields);
         nodes.push(reader.node(key, record)?);
     }
-    Archive::new("reverie", folder, options, nodes, reader.tally)
+    let tally = reader.tally;
+    Ok(Nodes { nodes, tally })
 }
 
 /// N of `node_N`, written without sign or leading zeros.

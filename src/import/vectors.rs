@@ -1,7 +1,6 @@
 //! Vectors: the file of embeddings of a JSON archive, and what a vector must be to be stored.
 
 use super::error::{ImportError, Place, VectorProblem};
-use super::json::read_whole;
 use crate::kernel::{Dtype, RowError, Rows, f16, inv_norms, to_f16};
 use half::slice::HalfFloatSliceExt;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
@@ -95,14 +94,14 @@ pub(super) struct Embeddings {
 }
 
 impl Embeddings {
-    /// Reads an object of text -> list of numbers. `owner` names the first memory that uses a text,
+    /// Reads an object of text -> list of numbers, the `bytes` of the file `path`. `owner` names the first memory that uses a text,
     /// for the error that must name it.
-    pub(super) fn read(
+    pub(super) fn parse(
         path: &Path,
+        bytes: &[u8],
         column: Dtype,
         owner: impl Fn(&str) -> Option<String>,
     ) -> Result<Embeddings, ImportError> {
-        let bytes = read_whole(path)?;
         let place = |key: &str| {
             let entry = format!("embedding of {:?}", super::report::shortened(key));
             Place {
@@ -115,7 +114,7 @@ impl Embeddings {
             at: None,
             column,
         };
-        let mut json = serde_json::Deserializer::from_slice(&bytes);
+        let mut json = serde_json::Deserializer::from_slice(bytes);
         let read = entries.deserialize(&mut json).and_then(|()| json.end());
         if let Err(source) = read {
             return Err(match entries.at {

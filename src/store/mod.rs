@@ -78,6 +78,9 @@ mod evidence;
 pub mod files;
 mod fold;
 pub mod format;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 mod header;
 mod info;
 mod journal;

@@ -8,11 +8,11 @@ use crate::import::{ImportError, Place};
 use crate::store::{Kind, Reference, open_regular};
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 /// A memory but for its vector.
-pub(super) struct Line {
+pub(in crate::import) struct Line {
     pub(super) place: Place,
     pub(super) id: u64,
     pub(super) key: Option<String>,
@@ -21,7 +21,7 @@ pub(super) struct Line {
     pub(super) created: i64,
     pub(super) last_access: i64,
     pub(super) expiry: Option<i64>,
-    pub(super) importance: f32,
+    pub(in crate::import) importance: f32,
     pub(super) depth: u32,
     pub(super) evidence: Vec<Reference>,
     pub(super) has_embedding: bool,
@@ -29,28 +29,41 @@ pub(super) struct Line {
 }
 
 /// The lines, one after another.
-pub(super) struct Memories {
+pub(in crate::import) struct Memories<R> {
     path: PathBuf,
-    lines: Lines<BufReader<Summed<File>>>,
+    lines: Lines<R>,
     read: u64,
     kinds: HashMap<String, Kind>,
 }
 
-impl Memories {
-    pub(super) fn open(path: &Path, kinds: &[Kind]) -> Result<Memories, ImportError> {
+impl Memories<BufReader<Summed<File>>> {
+    pub(super) fn open(path: &Path, kinds: &[Kind]) -> Result<Self, ImportError> {
         let file = open_regular(path).map_err(|source| ImportError::Io {
             path: path.to_owned(),
             remedy: "",
             source,
         })?;
         let file = BufReader::with_capacity(1 << 20, Summed::new(file));
+        Ok(Memories::new(path, file, kinds))
+    }
+
+    /// Compares the checksum once all lines were read.
+    pub(super) fn finish(self, expected: u64) -> Result<(), ImportError> {
+        let file = self.lines.into_reader();
+        check(&self.path, file.get_ref().sum(), expected)
+    }
+}
+
+impl<R: BufRead> Memories<R> {
+    /// The lines of the file `path`, which `file` reads.
+    pub(in crate::import) fn new(path: &Path, file: R, kinds: &[Kind]) -> Memories<R> {
         let kinds = kinds.iter().map(|kind| (kind.to_string(), kind.clone()));
-        Ok(Memories {
+        Memories {
             path: path.to_owned(),
             lines: Lines::new(path, file, LINE_MAX),
             read: 0,
             kinds: kinds.collect(),
-        })
+        }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -58,7 +71,7 @@ impl Memories {
     }
 
     /// The next memory, or `None` after the last line.
-    pub(super) fn next(&mut self) -> Result<Option<Line>, ImportError> {
+    pub(in crate::import) fn next(&mut self) -> Result<Option<Line>, ImportError> {
         if self.lines.advance()?.is_none() {
             return Ok(None);
         }
@@ -75,12 +88,6 @@ impl Memories {
             self.read += 1;
         }
         Ok(self.read)
-    }
-
-    /// Compares the checksum once all lines were read.
-    pub(super) fn finish(self, expected: u64) -> Result<(), ImportError> {
-        let file = self.lines.into_reader();
-        check(&self.path, file.get_ref().sum(), expected)
     }
 
     fn memory(&self, mut record: Record) -> Result<Line, ImportError> {

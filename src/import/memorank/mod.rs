@@ -1,19 +1,21 @@
 //! An [export](crate::export) back into a store.
 
 mod document;
-mod memories;
+pub(super) mod memories;
 mod vectors;
 
 use super::archive::others;
 use super::destination::{self, Rows};
 use super::report::{Report, Tally, shortened};
 use super::{ImportError, Place, Plan, Sink};
-use crate::export::{EMBEDDINGS, MEMORIES, STORE, Touch};
+use crate::export::{EMBEDDINGS, MEMORIES, STORE, Summed, Touch};
 use crate::kernel::Dtype;
 use crate::store::{Agent, AppendError, Kind, MemoryProblem, NewMemory, Store, TouchError};
 use document::Document;
 use memories::Memories;
 use std::collections::HashSet;
+use std::fs::File;
+use std::io::BufReader;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use vectors::Vectors;
@@ -60,7 +62,7 @@ struct Export {
     document: Document,
     kinds: Vec<Kind>,
     vectors: Vectors,
-    memories: Memories,
+    memories: Memories<BufReader<Summed<File>>>,
     not_imported: Vec<String>,
 }
 

@@ -115,8 +115,7 @@ struct Names<'a> {
 }
 
 impl Index {
-    pub(super) fn read(path: &Path) -> Result<Index, ImportError> {
-        let mut lines = Lines::open(path)?;
+    pub(super) fn read<R: BufRead>(mut lines: Lines<R>) -> Result<Index, ImportError> {
         let mut index = Index::default();
         while lines.advance()?.is_some() {
             let row = index.lines;

@@ -10,8 +10,7 @@ use crate::import::{ImportError, NoticeKind, Place, TimeUnit, note_time};
 use crate::store::{Kind, Reference};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use std::fs::File;
-use std::io::BufReader;
+use std::io::BufRead;
 use std::path::Path;
 
 /// A memory but for its vector.
@@ -36,29 +35,31 @@ pub(super) struct Line {
 
 /// The second reading.
 #[derive(Debug)]
-pub(super) struct Memories {
-    lines: Lines<BufReader<File>>,
+pub(super) struct Memories<R> {
+    lines: Lines<R>,
     index: Index,
     unit: Option<TimeUnit>,
     depths: Vec<u32>,
 }
 
-impl Memories {
-    pub(super) fn open(
-        path: &Path,
-        index: Index,
-        unit: Option<TimeUnit>,
-    ) -> Result<Memories, ImportError> {
-        Ok(Memories {
-            lines: Lines::open(path)?,
+impl<R: BufRead> Memories<R> {
+    /// The memories of `lines`, which `index` was read from before.
+    pub(super) fn new(lines: Lines<R>, index: Index, unit: Option<TimeUnit>) -> Memories<R> {
+        Memories {
+            lines,
             index,
             unit,
             depths: Vec::new(),
-        })
+        }
     }
 
     pub(super) fn path(&self) -> &Path {
         &self.lines.path
+    }
+
+    /// How many lines the first reading found.
+    pub(super) fn lines(&self) -> u64 {
+        self.index.lines
     }
 
     /// The next memory, or `None` after the last line.

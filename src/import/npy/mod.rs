@@ -23,8 +23,7 @@ use crate::store::NewMemory;
 use header::Element;
 use lines::Index;
 use memories::Memories;
-use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufRead, Read};
 use std::path::Path;
 
 /// Imports the rows of `npy` with the memories of `jsonl` into a new store at `destination`.
@@ -68,7 +67,7 @@ pub fn npy(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Report, ImportError> {
     destination::check(destination)?;
-    let rows = Rows::open(npy, jsonl, options)?;
+    let rows = Rows::new(Matrix::open(npy)?, || Lines::open(jsonl), options)?;
     destination::build(destination, rows, progress)
 }
 
@@ -81,20 +80,25 @@ fn contradicted(place: Place, found: &str, expected: &'static str) -> ImportErro
     }
 }
 
-struct Rows {
+/// A matrix and its lines, which are read twice.
+pub(super) struct Rows<M, L> {
     plan: Plan,
-    matrix: Matrix<BufReader<File>>,
-    memories: Memories,
+    matrix: Matrix<M>,
+    memories: Memories<L>,
 }
 
-impl Rows {
-    fn open(npy: &Path, jsonl: &Path, options: &Options) -> Result<Rows, ImportError> {
-        let matrix = Matrix::open(npy)?;
+impl<M: Read, L: BufRead> Rows<M, L> {
+    /// `lines` gives them anew from the first.
+    pub(super) fn new(
+        matrix: Matrix<M>,
+        lines: impl Fn() -> Result<Lines<L>, ImportError>,
+        options: &Options,
+    ) -> Result<Rows<M, L>, ImportError> {
         let dim = matrix.dim();
         if let Some(expected) = options.dim.filter(|&expected| expected != dim) {
             return Err(ImportError::Vector {
                 place: Place {
-                    path: npy.to_owned(),
+                    path: matrix.path().to_owned(),
                     item: "every row".to_owned(),
                 },
                 problem: VectorProblem::Dimension {
@@ -104,13 +108,14 @@ impl Rows {
                 },
             });
         }
-        let index = Index::read(jsonl)?;
-        if index.lines != matrix.rows() {
+        let index = Index::read(lines()?)?;
+        let memories = Memories::new(lines()?, index, options.time_unit);
+        if memories.lines() != matrix.rows() {
             return Err(ImportError::Counts {
-                npy: npy.to_owned(),
+                npy: matrix.path().to_owned(),
                 rows: matrix.rows(),
-                jsonl: jsonl.to_owned(),
-                lines: index.lines,
+                jsonl: memories.path().to_owned(),
+                lines: memories.lines(),
             });
         }
         let (dtype, dtype_reason) = match (options.dtype, matrix.element()) {
@@ -130,12 +135,12 @@ impl Rows {
                 model: options.model.clone(),
             },
             matrix,
-            memories: Memories::open(jsonl, index, options.time_unit)?,
+            memories,
         })
     }
 }
 
-impl Source for Rows {
+impl<M: Read, L: BufRead> Source for Rows<M, L> {
     fn plan(&self) -> &Plan {
         &self.plan
     }
