@@ -238,7 +238,7 @@ fn reader(setup: &Setup, report: &mut Report, memories: &[NewMemory<'_>]) {
     rank();
     let appends: [(&str, Append); 2] = [("in bulk", in_bulk), ("in batches", in_batches)];
     for (case, append) in appends {
-        let alone: Vec<f64> = (0..quiet).map(|_| rank()).collect();
+        let mut alone: Vec<f64> = (0..quiet).map(|_| rank()).collect();
         let count = setup.million();
         let beside: Vec<f64> = thread::scope(|scope| {
             let appender = scope.spawn(|| append(&store, memories, count));
@@ -249,6 +249,8 @@ fn reader(setup: &Setup, report: &mut Report, memories: &[NewMemory<'_>]) {
             appender.join().expect("the disk has room");
             times
         });
+        // The machine may have become slower or faster meanwhile.
+        alone.extend((0..quiet).map(|_| rank()));
         let rankings = beside.len();
         let [alone, beside] = [alone, beside].map(|times| quantile(times, 0.99));
         let ratio = beside / alone;

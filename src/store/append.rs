@@ -73,12 +73,16 @@ impl Store {
         self.take_over(writing, &turn)?;
         let mut journal = writing.journal();
         let sequence = self.write_record(writing, &mut journal, &mut record)?;
-        self.change_state(|state| {
+        let push = |state: &mut State| {
             let zeros = vec![0; row_bytes];
             for (row, id) in rows.iter().zip(first..) {
                 recover::push(state, row, id, &zeros).expect("its kind was checked");
             }
-        });
+        };
+        self.change_state_a_little(&mut journal, push);
+        if self.state().tail.is_joinable() {
+            self.change_state(&mut journal, |state| state.tail.join());
+        }
         drop(journal);
         drop(turn);
         self.keep_promise(writing, sequence, self.durability.appends)?;

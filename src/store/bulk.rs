@@ -257,9 +257,7 @@ impl<'s> BulkAppend<'s> {
         store.sync_to(self.writing, last)?;
         let columns = store.commit(self.writing, &mut self.writer, &mut manifest)?;
         let extended = store.state().extended(manifest, columns);
-        let journal = self.writing.journal();
-        store.change_state(|state| state.adopt(extended));
-        drop(journal);
+        store.change_state(&mut self.writing.journal(), |state| state.adopt(extended));
         Ok(())
     }
 }

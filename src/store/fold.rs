@@ -98,7 +98,7 @@ impl Store {
         {
             let mut journal = writing.journal();
             // With what was touched and deleted since.
-            self.change_state(|state| {
+            self.change_state(&mut journal, |state| {
                 *state = state.compacted(&kept, manifest.clone(), columns);
             });
             journal.folded(point.unfolded_bytes);
@@ -156,7 +156,7 @@ impl Store {
         let extended = point.state.extended(manifest.clone(), columns);
         {
             let mut journal = writing.journal();
-            self.change_state(|state| state.adopt(extended));
+            self.change_state(&mut journal, |state| state.adopt(extended));
             journal.folded(point.unfolded_bytes);
         }
         self.remove_old(writing, &old, &manifest);

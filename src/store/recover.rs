@@ -251,6 +251,9 @@ pub(super) fn apply(state: &mut State, record: &Record<'_>, zeros: &[u8]) -> Res
                 push(state, row, id, zeros)
                     .map_err(|_| wrong("it names more kinds than a store can"))?;
             }
+            if state.tail.is_joinable() {
+                state.tail.join();
+            }
         }
         Body::Touch { agent, now, ids } => {
             for row in slots(state, ids.iter()) {

@@ -3,8 +3,8 @@
 //! They lie in chunks, whose fields are vectors, so that a scan takes a chunk as it takes the columns.
 //! Clones of a tail share its chunks. Only the last one grows, and is copied first if it is shared: a
 //! push after a snapshot costs a copy of at most one chunk, a push after a push none. Full ones of one
-//! length are joined, up to what a scan takes in one run, as it takes many short ones slower: 75,000 x 384
-//! f16 in chunks of 1,024 took up to 1.4 times as long as in the columns. So each row is copied four times more.
+//! length are [joined](Tail::join), up to what a scan takes in one run, as it takes many short ones slower: 75,000 x
+//! 384 f16 in chunks of 1,024 took up to 1.4 times as long as in the columns. So each row is copied four times more.
 
 use super::keys::KeyIndex;
 use crate::kernel::{Dtype, Rows, f16};
@@ -45,7 +45,7 @@ pub(super) struct Tail {
     chunk_rows: usize,
     /// Without rows and keys: what every chunk starts as.
     empty: TailChunk,
-    /// None empty, all but the last one full. Each with the rows before it, those that were dropped among them.
+    /// None empty, all but the last one full, no two that could be joined once that is done. Each with the rows before it, those that were dropped among them.
     chunks: Vec<(usize, Arc<TailChunk>)>,
     /// Rows of the first chunk that are in the columns by now.
     dropped: usize,
@@ -76,7 +76,6 @@ impl Tail {
         assert_eq!(elements, expected, "bytes of {} elements", self.dim);
         debug_assert!(super::evidence::decode(row.evidence).is_ok());
         if (self.chunks.last()).is_none_or(|(_, last)| last.rows() >= self.chunk_rows) {
-            self.join();
             let before = self.dropped + self.rows;
             self.chunks.push((before, Arc::new(self.empty.clone())));
         }
@@ -85,15 +84,30 @@ impl Tail {
         self.rows += 1;
     }
 
-    /// Joins full chunks of one length, as long as the last two are such.
-    fn join(&mut self) {
-        while let [.., (_, one), (_, other)] = &mut self.chunks[..]
-            && one.rows() == other.rows()
-            && one.rows() < JOINED * self.chunk_rows
-        {
-            Arc::make_mut(one).append(other);
-            self.chunks.pop();
+    /// Whether there is something to [join](Tail::join).
+    pub(super) fn is_joinable(&self) -> bool {
+        (self.chunks.windows(2)).any(|pair| self.are_joinable(&pair[0].1, &pair[1].1))
+    }
+
+    fn are_joinable(&self, one: &TailChunk, other: &TailChunk) -> bool {
+        let rows = one.rows();
+        rows == other.rows() && rows >= self.chunk_rows && rows < JOINED * self.chunk_rows
+    }
+
+    /// Joins neighbours that are full and of one length, and what comes of it. It copies up to all but the longest
+    /// chunks, which is for who pushes to wait for, and for nobody else.
+    pub(super) fn join(&mut self) {
+        let mut joined: Vec<(usize, Arc<TailChunk>)> = Vec::with_capacity(self.chunks.len());
+        for chunk in std::mem::take(&mut self.chunks) {
+            joined.push(chunk);
+            while let [.., (_, one), (_, other)] = &mut joined[..]
+                && self.are_joinable(one, other)
+            {
+                Arc::make_mut(one).append(other);
+                joined.pop();
+            }
         }
+        self.chunks = joined;
     }
 
     /// The chunk of a row, and the row in it.

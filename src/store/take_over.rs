@@ -44,9 +44,11 @@ impl Store {
             return Err(error);
         }
         sweep(&*self.files, &self.dir, &manifest);
-        self.change_state(|state| state.committed.manifest = Arc::new(manifest));
         let lead = writing.commits.lead_alone();
         let mut journal = writing.journal();
+        self.change_state(&mut journal, |state| {
+            state.committed.manifest = Arc::new(manifest);
+        });
         lead.reached(journal.last_sequence);
         journal.old.clear();
         journal.log = Some(log);

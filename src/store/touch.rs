@@ -6,7 +6,7 @@ use super::access::Agent;
 use super::current::Current;
 use super::error::{DeleteError, TouchError, WriteError};
 use super::journal::{Body, Ids, encode};
-use super::writing::Writing;
+use super::writing::{Journal, Writing};
 
 /// An id that no memory ever had.
 struct NoId {
@@ -40,14 +40,14 @@ impl Change {
         }
     }
 
-    fn apply(self, store: &Store, rows: &[(usize, u64)]) {
+    fn apply(self, store: &Store, journal: &mut Journal, rows: &[(usize, u64)]) {
         let rows = rows.iter().map(|&(row, _)| row);
         match self {
             Change::Touch { agent, now } => {
                 let mut current = store.current();
                 rows.for_each(|row| current.touch(agent, row, now));
             }
-            Change::Delete => store.change_state(|state| {
+            Change::Delete => store.change_state(journal, |state| {
                 rows.for_each(|row| {
                     state.delete(row);
                 });
@@ -133,7 +133,7 @@ impl Store {
         let mut record = Vec::new();
         encode(&change.body(Ids::new(&ids)), &mut record).map_err(|e| self.too_long(e))?;
         let sequence = self.write_record(writing, &mut journal, &mut record)?;
-        change.apply(self, &rows);
+        change.apply(self, &mut journal, &rows);
         drop(journal);
         self.keep_promise(writing, sequence, promise)?;
         Ok(Ok(rows.len()))

@@ -161,8 +161,9 @@ fn failed(path: &Path) -> impl FnOnce(Failed) -> WriteError {
     |(doing, source)| WriteError::io(doing, path)(source)
 }
 
-/// Full blocks that are written at once, before a thread is worth it.
-const AT_ONCE: usize = 8;
+/// Full blocks that are written at once, before a thread is worth it: more than a fold of the journal has by default,
+/// whose thread took the processor from readers on a machine with two.
+const AT_ONCE: usize = 64;
 
 impl Open {
     /// Writes a block that is full, or has it written, and starts the next one.

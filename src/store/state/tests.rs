@@ -78,6 +78,7 @@ impl Given {
             payload: &self.text.as_bytes()[..self.text.len() / 2],
             evidence: &encoded,
         });
+        state.tail.join();
     }
 
     fn memory(&self, last_access: i64) -> Memory<'_> {

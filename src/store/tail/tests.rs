@@ -56,6 +56,10 @@ impl Example {
 fn push(tail: &mut Tail, dtype: Dtype, ids: Range<u64>) {
     for id in ids {
         tail.push(&Example::new(id, dtype).row(id));
+        if tail.is_joinable() {
+            tail.join();
+        }
+        assert!(!tail.is_joinable());
     }
 }
 
