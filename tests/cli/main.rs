@@ -18,6 +18,7 @@ mod flags;
 mod hostile;
 mod imports;
 mod journal;
+mod manual;
 mod old_processors;
 mod query;
 mod repair;

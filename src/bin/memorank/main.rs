@@ -16,6 +16,7 @@ mod export;
 mod failure;
 mod import;
 mod info;
+mod manual;
 mod opened;
 mod output;
 mod query;
@@ -69,6 +70,10 @@ enum Command {
     Compact(compact::Args),
     /// Measure how fast a store is ranked, beside the plain read of the same bytes.
     Bench(bench::Args),
+    /// Print completions of the command line for a shell.
+    Completions(manual::Completions),
+    /// Print the manual page, or write those of all commands.
+    Man(manual::Manual),
 }
 
 fn main() -> ExitCode {
@@ -87,6 +92,8 @@ fn main() -> ExitCode {
         Command::Checkpoint(args) => checkpoint::run(&args, &mut out),
         Command::Compact(args) => compact::run(&args, &mut out),
         Command::Bench(args) => bench::run(&args, &mut out),
+        Command::Completions(args) => manual::completions(&args, &mut out),
+        Command::Man(args) => manual::manual(&args, &mut out),
     };
     match done.and_then(|()| out.finish()) {
         Ok(()) => ExitCode::SUCCESS,

@@ -58,6 +58,11 @@ impl Output {
         Ok(writeln!(self.out)?)
     }
 
+    /// What another program reads, as it is.
+    pub fn bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        Ok(self.out.write_all(bytes)?)
+    }
+
     /// Shows what was printed so far.
     pub fn flush(&mut self) -> Result<(), Failure> {
         Ok(self.out.flush()?)
