@@ -5,6 +5,7 @@
 //! repeated and reordered.
 
 mod candidates;
+pub mod rating;
 
 use crate::Par;
 use crate::scoring::{
