@@ -8,6 +8,15 @@ use std::ops::Range;
 /// Rows whose norms are computed together: [`inv_norms`] takes a third of the time for each then.
 const TOGETHER: usize = 8;
 
+/// Whether an embedding can be stored in a store of this shape.
+pub(crate) fn check_embedding(
+    dim: NonZeroUsize,
+    dtype: Dtype,
+    embedding: &[f32],
+) -> Result<(), MemoryProblem> {
+    Elements::new(dim, dtype).set(embedding)
+}
+
 /// One embedding to be checked, after those whose norms are still to be computed.
 pub(super) struct Elements {
     dim: NonZeroUsize,

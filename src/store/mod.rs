@@ -132,6 +132,7 @@ pub use verify::{VerifyReport, verify, verify_on};
 
 use column::Hold;
 use current::Current;
+pub(crate) use elements::check_embedding;
 use files::Files;
 #[cfg(feature = "import")]
 pub(crate) use files::open_regular;

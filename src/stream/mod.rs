@@ -5,7 +5,11 @@
 //! repeated and reordered.
 
 mod candidates;
+mod draft;
+mod embedder;
 pub mod rating;
+mod remember;
+mod steps;
 
 use crate::Par;
 use crate::scoring::{
@@ -15,6 +19,11 @@ use crate::scoring::{
 use crate::store::{Agent, ReadError, Snapshot, Store, TouchError};
 use candidates::CandidateSet;
 use thiserror::Error;
+
+pub use draft::{Draft, Embedding, Importance};
+pub use embedder::{HashingEmbedder, HashingError};
+pub use remember::{BoxError, Embed, Rate, RememberError, remember};
+pub use steps::{AnswerError, BeginError, FillIn, FinishError, Need, OtherModel, Remember, Step};
 
 /// What is asked of a stream.
 #[derive(Clone, Copy, Debug)]
