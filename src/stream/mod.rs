@@ -21,7 +21,7 @@ use candidates::CandidateSet;
 use thiserror::Error;
 
 pub use draft::{Draft, Embedding, Importance};
-pub use embedder::{HashingEmbedder, HashingError};
+pub use embedder::{HashingEmbedder, NoWord};
 pub use remember::{BoxError, Embed, Rate, RememberError, remember};
 pub use steps::{AnswerError, BeginError, FillIn, FinishError, Need, OtherModel, Remember, Step};
 

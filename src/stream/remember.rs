@@ -1,4 +1,4 @@
-//! Remembering in one call, for callers that may block: the machine [`Remember`], and whom it asks.
+//! Remembering in one call, for callers that may block: a [`Remember`], and the models that it asks.
 
 use super::draft::Draft;
 use super::steps::{AnswerError, BeginError, FinishError, Need, OtherModel, Remember};
