@@ -48,6 +48,7 @@
 //! | `rayon` (default) | [`Par::Rayon`] |
 //! | `serde` | `Serialize` on settings and results, `Deserialize` on settings |
 //! | `import` | [`import`], [`export`] |
+//! | `tiktoken` | [`stream::Tiktoken`](stream/enum.Tiktoken.html), tokens as OpenAI's models count them |
 //! | `cli` | the `memorank` program |
 //!
 //! Without any, [`kernel`], [`scoring`], [`oracle`] and [`yardstick`] are left. No feature changes a number.

@@ -4,12 +4,15 @@
 //! the preset says so: each one's last access becomes `max(old, now)`. Being a maximum, a touch can be
 //! repeated and reordered.
 
+mod budget;
 mod candidates;
 mod draft;
 mod embedder;
 pub mod rating;
 mod remember;
 mod steps;
+#[cfg(feature = "tiktoken")]
+mod tiktoken;
 
 use crate::Par;
 use crate::scoring::{
@@ -20,10 +23,13 @@ use crate::store::{Agent, ReadError, Snapshot, Store, TouchError};
 use candidates::CandidateSet;
 use thiserror::Error;
 
+pub use budget::CountTokens;
 pub use draft::{Draft, Embedding, Importance};
 pub use embedder::{HashingEmbedder, NoWord};
 pub use remember::{BoxError, Embed, Rate, RememberError, remember};
 pub use steps::{AnswerError, BeginError, FillIn, FinishError, Need, OtherModel, Remember, Step};
+#[cfg(feature = "tiktoken")]
+pub use tiktoken::Tiktoken;
 
 /// What is asked of a stream.
 #[derive(Clone, Copy, Debug)]
