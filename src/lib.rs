@@ -76,3 +76,8 @@ pub use parallel::Par;
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// The examples of the page about migrating run.
+#[cfg(all(doctest, feature = "import"))]
+#[doc = include_str!("../docs/migrating.md")]
+struct Migrating;
