@@ -29,6 +29,14 @@ fn documents() -> Vec<Value> {
     let archive = stage.at("archive");
     all.push(run(["import", "reverie", &archive, &stage.at("R"), "--json"]).json());
 
+    let made = stage.at("C");
+    for args in [
+        &["create", &made, "--json"][..],
+        &["add", &made, "a text", "--key", "a", "--json"],
+        &["touch", &made, "a", "--json"],
+    ] {
+        all.push(run(args).json());
+    }
     let third = stage.at("D");
     run(["import", "npy", &source, &third]).ok();
     for args in [
@@ -130,9 +138,11 @@ fn each_command_has_its_schema() {
         .map(|d| d["schema"].to_string())
         .collect();
     let expected = [
+        "add",
         "bench",
         "checkpoint",
         "compact",
+        "create",
         "delete",
         "demo",
         "export",
@@ -141,6 +151,7 @@ fn each_command_has_its_schema() {
         "query",
         "repair",
         "show",
+        "touch",
         "verify",
     ];
     assert!(

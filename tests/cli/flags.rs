@@ -101,6 +101,7 @@ fn flags_of_query() {
         &[
             "vector",
             "like",
+            "text",
             "exclude-self",
             "vector-index",
             "model",
@@ -279,6 +280,25 @@ fn flags_of_the_others() {
         &["memories", "dim", "dtype", "seed", "threads", "json"],
     );
     complete(&["repair"], &["dim", "dtype", "json"]);
+    // Each is given in `add`.
+    complete(&["create"], &["model", "dim", "dtype", "json"]);
+    complete(
+        &["add"],
+        &[
+            "key",
+            "kind",
+            "importance",
+            "rating",
+            "vectors",
+            "model",
+            "no-vector",
+            "created",
+            "expiry",
+            "evidence",
+            "json",
+        ],
+    );
+    complete(&["touch"], &["now", "agent", "json"]);
     complete(&["bench"], &["k", "rounds", "svg", "json"]);
     for command in ["show", "info", "verify", "delete", "checkpoint", "compact"] {
         complete(&[command], &["json"]);

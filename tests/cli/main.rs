@@ -6,6 +6,7 @@ mod import_common;
 
 use import_common::common;
 
+mod add;
 mod archives;
 mod bench;
 mod damage;

@@ -17,6 +17,9 @@ fn every_command_has_the_four_exit_codes() {
     run(["show", &store, "g1"]).ok();
     run(["query", &store, "--like", "g1"]).ok();
     run(["bench", &store, "--rounds", "1"]).ok();
+    run(["touch", &store, "g1"]).ok();
+    run(["create", &stage.at("made")]).ok();
+    run(["add", &stage.at("made"), "a text"]).ok();
     run(["delete", &store, "g0"]).ok();
     run(["checkpoint", &store]).ok();
     run(["compact", &store]).ok();
@@ -35,6 +38,9 @@ fn every_command_has_the_four_exit_codes() {
         &["query", &none, "--like", "g1"],
         &["bench", &none],
         &["delete", &none, "g1"],
+        &["touch", &none, "g1"],
+        &["add", &none, "a text"],
+        &["create", &store],
         &["checkpoint", &none],
         &["compact", &none],
         &["repair", &none, &stage.at("new2")],

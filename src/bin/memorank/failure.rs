@@ -5,7 +5,9 @@ use memorank::export::ExportError;
 use memorank::import::ImportError;
 use memorank::kernel::IsaError;
 use memorank::scoring::RankError;
-use memorank::store::{DeleteError, OpenError, ReadError, TouchError, WriteError};
+use memorank::store::{
+    AppendError, CreateError, DeleteError, OpenError, ReadError, TouchError, WriteError,
+};
 use memorank::stream::StreamError;
 use std::error::Error;
 use std::io::{self, Write};
@@ -114,6 +116,21 @@ impl From<WriteError> for Failure {
     fn from(e: WriteError) -> Failure {
         match e {
             WriteError::Damaged(_) => Failure::Damage(e.into()),
+            _ => Failure::Error(e.into()),
+        }
+    }
+}
+
+impl From<CreateError> for Failure {
+    fn from(e: CreateError) -> Failure {
+        Failure::Error(e.into())
+    }
+}
+
+impl From<AppendError> for Failure {
+    fn from(e: AppendError) -> Failure {
+        match e {
+            AppendError::Write(e) => e.into(),
             _ => Failure::Error(e.into()),
         }
     }

@@ -1,4 +1,4 @@
-//! The `memorank` program: import memories, rank them, look at them, delete them, check them, and time
+//! The `memorank` program: add or import memories, rank them, look at them, delete them, check them, and time
 //! rankings.
 //!
 //! Data go to stdout, progress to stderr and only to a terminal. Exit code 0: done; 1: an error;
@@ -7,11 +7,14 @@
 
 #![forbid(unsafe_code)]
 
+mod add;
 mod bench;
 mod checkpoint;
 mod compact;
+mod create;
 mod delete;
 mod demo;
+mod embed;
 mod export;
 mod failure;
 mod import;
@@ -22,6 +25,7 @@ mod output;
 mod query;
 mod repair;
 mod show;
+mod touch;
 mod verify;
 
 use clap::{Parser, Subcommand};
@@ -48,12 +52,18 @@ struct Cli {
 enum Command {
     /// See a million memories ranked, in a temporary folder that is removed at the end.
     Demo(demo::Args),
+    /// Make a new store without memories.
+    Create(create::Args),
+    /// Add memories to a store.
+    Add(add::Args),
     /// Make a store of another system's memories, or of an export.
     Import(import::Args),
     /// Write a store's memories as plain files that any tool reads: .npy, .jsonl and .json.
     Export(export::Args),
     /// Rank a store's memories for a query.
     Query(query::Args),
+    /// Say that memories were retrieved.
+    Touch(touch::Args),
     /// Show one memory with all its fields.
     Show(show::Args),
     /// Tell what a store holds and where its bytes are.
@@ -81,9 +91,12 @@ fn main() -> ExitCode {
     let mut out = Output::new(cli.json);
     let done = match cli.command {
         Command::Demo(args) => demo::run(&args, &mut out),
+        Command::Create(args) => create::run(&args, &mut out),
+        Command::Add(args) => add::run(&args, &mut out),
         Command::Import(args) => import::run(&args, &mut out),
         Command::Export(args) => export::run(&args, &mut out),
         Command::Query(args) => query::run(&args, &mut out),
+        Command::Touch(args) => touch::run(&args, &mut out),
         Command::Show(args) => show::run(&args, &mut out),
         Command::Info(args) => info::run(&args, &mut out),
         Command::Verify(args) => verify::run(&args, &mut out),

@@ -2,9 +2,11 @@
 
 use crate::failure::Failure;
 use crate::output::escaped;
+use memorank::import::timestamp;
 use memorank::store::{Agent, Info, Snapshot, Store};
 use std::io::{self, Write};
 use std::path::Path;
+use std::time::SystemTime;
 
 /// A store to read.
 pub fn to_read(path: &Path) -> Result<Store, Failure> {
@@ -24,6 +26,31 @@ fn noted(store: Store) -> Store {
         let _ = writeln!(io::stderr(), "memorank: note: {note}");
     }
     store
+}
+
+/// A moment that a flag gives.
+pub fn moment(flag: &str, text: Option<&str>) -> Result<Option<i64>, Failure> {
+    let moment = text.map(timestamp::parse_rfc3339_us).transpose();
+    moment.map_err(|e| Failure::Usage(format!("{flag}: {e}")))
+}
+
+/// The moment it is. (The library reads no clock.)
+pub fn clock() -> Result<i64, Failure> {
+    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let us = since_1970
+        .ok()
+        .and_then(|d| i64::try_from(d.as_micros()).ok());
+    us.ok_or_else(|| Failure::Error("the system's clock is wrong: give the time".into()))
+}
+
+/// The store's embeddings are by the model that was asked for, if one was and the store names its own.
+pub fn check_model(snapshot: &Snapshot, asked: Option<&str>) -> Result<(), Failure> {
+    match (asked, snapshot.model()) {
+        (Some(asked), Some(stored)) if asked != stored => Err(Failure::Error(
+            format!("the store's embeddings are by {stored:?}, these by {asked:?}").into(),
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// The bytes of a store's columns.

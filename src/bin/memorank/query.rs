@@ -1,9 +1,9 @@
 //! `memorank query`: a store's memories, ranked.
 
 use crate::failure::Failure;
-use crate::opened;
 use crate::output::{Output, bar, grouped, one_line, padded, width};
 use crate::show;
+use crate::{embed, opened};
 use memorank::Par;
 use memorank::import::{self, timestamp};
 use memorank::kernel::{Isa, Kernel};
@@ -20,12 +20,12 @@ pub struct Args {
     #[command(flatten)]
     like: Like,
     /// Leave the memory named by --like out: it does not compete.
-    #[arg(long, conflicts_with = "vector")]
+    #[arg(long, conflicts_with_all = ["vector", "text"])]
     exclude_self: bool,
     /// Which of the vectors in FILE, counted from 0.
     #[arg(
         long,
-        conflicts_with = "like",
+        conflicts_with_all = ["like", "text"],
         default_value_t = 0,
         value_name = "N",
         value_parser = whole,
@@ -73,6 +73,9 @@ struct Like {
     /// Ask with the embedding of this memory (its key or id).
     #[arg(long, value_name = "KEY")]
     like: Option<String>,
+    /// Ask with the words of this text, if the store's model is the built-in one: it matches words, not meaning.
+    #[arg(long)]
+    text: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -109,22 +112,13 @@ struct Hit<'a> {
 pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     let preset = args.preset()?;
     let kernel = Kernel::new(Isa::from_env()?)?;
-    let asked_at = args.now.as_deref().map(timestamp::parse_rfc3339_us);
-    let asked_at = asked_at
-        .transpose()
-        .map_err(|e| Failure::Usage(format!("--now: {e}")))?;
+    let asked_at = opened::moment("--now", args.now.as_deref())?;
     let store = match args.touch {
         true => opened::to_write(&args.store)?,
         false => opened::to_read(&args.store)?,
     };
     let before = store.snapshot();
-    if let (Some(asked), Some(stored)) = (&args.model, before.model())
-        && asked != stored
-    {
-        return Err(Failure::Error(
-            format!("the store's embeddings are by {stored:?}, the query's by {asked:?}").into(),
-        ));
-    }
+    opened::check_model(&before, args.model.as_deref())?;
     let (embedding, exclude) = args.embedding(&before)?;
     let newest = opened::newest_access(&before);
     let now = asked_at.or(newest).unwrap_or(0);
@@ -253,8 +247,11 @@ impl Args {
                 },
             ));
         }
+        if let Some(text) = &self.like.text {
+            return Ok((embed::text(snapshot, text)?, vec![]));
+        }
         let Some(path) = &self.like.vector else {
-            return Err(Failure::Usage("give --vector or --like".to_owned()));
+            return Err(Failure::Usage("give --vector, --like or --text".to_owned()));
         };
         let mut vectors = import::read_vectors(path)?;
         let (index, found) = (self.vector_index, vectors.len());
