@@ -22,8 +22,17 @@ def read_store(path, agent=0):
     last_access[touched["row"]] = touched["time"]
     ends, text = column("text.ends", "<u8").tolist(), column("text", "u1").tobytes()
     texts = np.array([text[start:end].decode() for start, end in zip([0] + ends, ends)], object)
-    embeddings = column("embedding", {"f16": "<f2", "f32": "<f4"}[manifest["dtype"]]).reshape(-1, manifest["dim"])
-    return (values[live] for values in (column("id", "<u8"), texts, last_access, embeddings))
+    importance = np.array(column("importance", "<f4"))
+    own = column("override", [("agent", "<u4"), ("row", "<u4"), ("importance", "<f4")])
+    own = own[own["agent"] == agent]
+    importance[own["row"]] = own["importance"]
+    element, dim = {"f16": "<f2", "f32": "<f4"}[manifest["dtype"]], manifest["dim"]
+    embeddings = column("embedding", element).reshape(-1, dim)
+    late = column("vectors", [("row", "<u4"), ("inv_norm", "<f4"), ("elements", element, (dim,))])
+    if len(late):
+        embeddings = np.array(embeddings)
+        embeddings[late["row"]] = late["elements"]
+    return (values[live] for values in (column("id", "<u8"), texts, last_access, importance, embeddings))
 
 for row in zip(*(values.tolist() for values in read_store(pathlib.Path(sys.argv[1])))):
-    print(json.dumps(dict(zip(("id", "text", "last_access", "embedding"), row))))
+    print(json.dumps(dict(zip(("id", "text", "last_access", "importance", "embedding"), row))))

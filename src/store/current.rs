@@ -4,7 +4,7 @@
 //! would be copied first, for 30 memories here and there 30 pages of 128 KiB, which took 170 us of the 180 of
 //! a touch. So a touch waits until somebody looks, when the snapshot before is mostly gone.
 
-use super::access::Agent;
+use super::own::Agent;
 use super::state::State;
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -72,6 +72,24 @@ pub enum Problem {
         /// Rows of the columns.
         rows: usize,
     },
+    /// A row in the column of agents' own importances that does not exist, or not after the one before.
+    #[error(
+        "row {row} of an agent's own importance is out of order, or beyond the {rows} there are"
+    )]
+    OverrideRow {
+        /// The row.
+        row: usize,
+        /// Rows of the columns.
+        rows: usize,
+    },
+    /// A vector in the column of those that came later that cannot be the row's.
+    #[error("the vector that row {row} was given later: {what}")]
+    LateVector {
+        /// The row.
+        row: usize,
+        /// What is wrong with it.
+        what: &'static str,
+    },
     /// Text that is no UTF-8.
     #[error("row {row} is not UTF-8")]
     Utf8 {

@@ -424,6 +424,66 @@ pub enum TouchError {
     Write(#[from] WriteError),
 }
 
+/// Why no memory was given a vector.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum EmbedError {
+    /// No memory ever had this id.
+    #[error("there is no memory {id}, the next will be {next}; no memory was given an embedding")]
+    NoId {
+        /// The id.
+        id: u64,
+        /// The id of the next memory.
+        next: u64,
+    },
+    /// An id that was named before.
+    #[error("id {id} is there twice; no memory was given an embedding")]
+    Twice {
+        /// The id.
+        id: u64,
+    },
+    /// The memory has one.
+    #[error("id {id} has an embedding, which stays; no memory was given one")]
+    HasEmbedding {
+        /// The memory's id.
+        id: u64,
+    },
+    /// A vector cannot be stored as it is.
+    #[error("id {id}: {problem}; no memory was given an embedding")]
+    Refused {
+        /// The memory's id.
+        id: u64,
+        /// What is wrong with the vector.
+        problem: MemoryProblem,
+    },
+    /// The handle cannot write.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+/// Why no importance was changed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ImportanceError {
+    /// No memory ever had this id.
+    #[error("there is no memory {id}, the next will be {next}; no importance was changed")]
+    NoId {
+        /// The id.
+        id: u64,
+        /// The id of the next memory.
+        next: u64,
+    },
+    /// An importance that is not finite.
+    #[error("importance is {value}; it must be finite")]
+    NotFinite {
+        /// The value.
+        value: f32,
+    },
+    /// The handle cannot write.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
 /// Why nothing was deleted.
 #[derive(Debug, Error)]
 #[non_exhaustive]

@@ -3,12 +3,12 @@
 
 use super::Store;
 use super::column::Columns;
+use super::entries::{override_entry, touched_entry, vector_head};
 use super::error::WriteError;
 use super::format::Column;
 use super::journal::file_name;
 use super::live::Kept;
 use super::manifest::{Manifest, sync_directory};
-use super::recover::touched_entry;
 use super::rows::RowWriter;
 use super::state::State;
 use super::turns::Turn;
@@ -90,6 +90,12 @@ impl Store {
                     writer.bytes(Column::Access, &touched_entry((agent, row, time)))?;
                 }
             }
+            for (agent, row, importance) in point.state.overrides() {
+                if let Some(row) = kept.new_row(row) {
+                    let entry = override_entry((agent, row, importance));
+                    writer.bytes(Column::Override, &entry)?;
+                }
+            }
             manifest.rows = kept.count() as u64;
             self.commit(writing, &mut writer, &mut manifest)
         };
@@ -148,6 +154,16 @@ impl Store {
             for row in point.state.live.deleted() {
                 writer.bytes(Column::Deleted, &(row as u32).to_le_bytes())?;
             }
+            let overrides: Vec<u8> = point.state.overrides().flat_map(override_entry).collect();
+            let before = &point.state.committed.columns.bytes[Column::Override as usize];
+            if overrides != before.as_slice() {
+                writer.renew(&self.dir, &manifest, Column::Override)?;
+                writer.bytes(Column::Override, &overrides)?;
+            }
+            for (row, vector) in point.state.filled.unwritten() {
+                writer.bytes(Column::Vectors, &vector_head(row, vector.inv_norm))?;
+                writer.bytes(Column::Vectors, vector.elements)?;
+            }
             manifest.rows = point.state.rows() as u64;
             self.commit(writing, &mut writer, &mut manifest)
         };
@@ -156,7 +172,10 @@ impl Store {
         let extended = point.state.extended(manifest.clone(), columns);
         {
             let mut journal = writing.journal();
-            self.change_state(&mut journal, |state| state.adopt(extended));
+            self.change_state(&mut journal, |state| {
+                state.adopt(extended);
+                state.filled.written();
+            });
             journal.folded(point.unfolded_bytes);
         }
         self.remove_old(writing, &old, &manifest);

@@ -25,6 +25,8 @@
 //! evidence.ends, evidence   evidence.ends.u64, evidence.bytes  the same; references, see below
 //! access               access.<seq>.bytes; what was touched since it was appended, not by rows, see below
 //! deleted              deleted.<seq>.u32; the deleted rows, strictly ascending, not by rows
+//! override             override.<seq>.bytes; importances of agents' own, not by rows, see below
+//! vectors              vectors.bytes; vectors that came after their rows were here, not by rows, see below
 //! ```
 //!
 //! Every column's file is a raw array from byte 0 without a header:
@@ -33,7 +35,7 @@
 //! compaction writes the columns anew without them, and their keys may be those of other rows.
 //!
 //! A column's file is the one its manifest names: `<column>.<type>`, or `<column>.<seq>.<type>` when it was
-//! written anew (`access` and `deleted` always were). Bytes past the length in the manifest are not part of
+//! written anew (`access`, `deleted` and `override` always were). Bytes past the length in the manifest are not part of
 //! the store: an append that did not commit leaves them, and the next writer cuts them.
 //!
 //! **Evidence** of a row is its references, one after another. Each starts with a tag byte: 0, then the id
@@ -43,6 +45,14 @@
 //! **Access** is entries of 16 bytes: an agent (u32), a row (u32) and a time (i64), ascending by agent and
 //! row. It is the agent's last access of that memory. Where there is no entry, the agent's last access is
 //! the one in `last_access`, which no entry's time is before. Agent 0 is the store's own.
+//!
+//! **Override** is entries of 12 bytes: an agent (u32), a row (u32) and an importance (f32, finite and not -0),
+//! strictly ascending by agent and row. It is the importance that the memory has for that agent. Where there is no
+//! entry, that is the one in `importance`.
+//!
+//! **Vectors** is entries of 8 + dim elements: a row (u32), an inverse norm (f32, finite and above 0) and the
+//! elements as in `embedding`, in any order, no row twice. It is the vector of that row, which has none in
+//! `embedding` and `inv_norm`: it was stored without one. A compaction puts it there.
 //!
 //! # The manifest
 //!
@@ -111,9 +121,11 @@
 //! A body is one of these:
 //!
 //! ```text
-//! append  1 (u8), first id (u64), count (u32), so many memories, with ids from the first id on
-//! touch   2 (u8), agent (u32), now (i64), count (u32), so many ids (u64)
-//! delete  3 (u8), count (u32), so many ids (u64)
+//! append      1 (u8), first id (u64), count (u32), so many memories, with ids from the first id on
+//! touch       2 (u8), agent (u32), now (i64), count (u32), so many ids (u64)
+//! delete      3 (u8), count (u32), so many ids (u64)
+//! embed       4 (u8), count (u32), so many times an id (u64), an inverse norm (f32) and dim elements
+//! importance  5 (u8), agent (u32), 1 (u8) and an importance (f32) or 0 (u8), count (u32), so many ids (u64)
 //! ```
 //!
 //! and a memory in it is
@@ -136,8 +148,9 @@
 //!
 //! An append's memories are rows after all there were; it holds for all of them or for none, and its first id
 //! is at least the next one (ids between are never given). A touch makes the agent's last access of each of the
-//! memories the later of `now` and what it was. What is touched or deleted has an id below the next one,
-//! and may be there no more. Records up to `journal_folded` are in the columns already.
+//! memories the later of `now` and what it was. An embed gives vectors to memories that have none; those that have
+//! one keep it. An importance is the agent's own for each of the memories, or takes its own away. What records but
+//! appends are about has an id below the next one, and may be there no more. Records up to `journal_folded` are in the columns already.
 //!
 //! The first place of a segment without a valid record (whole, its sum right, its sequence number the next)
 //! ends it. What stands there is what a crash left, and is left out, unless it was durable: if a valid record
@@ -211,10 +224,14 @@ pub(super) enum Column {
     Access,
     /// The deleted rows.
     Deleted,
+    /// Importances of agents' own.
+    Override,
+    /// Vectors that came after their rows were here.
+    Vectors,
 }
 
 impl Column {
-    pub(super) const COUNT: usize = 19;
+    pub(super) const COUNT: usize = 21;
 
     pub(super) const ALL: [Column; Column::COUNT] = [
         Column::Embedding,
@@ -236,6 +253,8 @@ impl Column {
         Column::EvidenceBytes,
         Column::Access,
         Column::Deleted,
+        Column::Override,
+        Column::Vectors,
     ];
 
     /// Its name in the manifest and at the start of its file's name.
@@ -260,6 +279,8 @@ impl Column {
             Column::EvidenceBytes => "evidence",
             Column::Access => "access",
             Column::Deleted => "deleted",
+            Column::Override => "override",
+            Column::Vectors => "vectors",
         }
     }
 
@@ -280,13 +301,23 @@ impl Column {
             | Column::TextBytes
             | Column::PayloadBytes
             | Column::EvidenceBytes
-            | Column::Access => "bytes",
+            | Column::Access
+            | Column::Override
+            | Column::Vectors => "bytes",
         }
     }
 
-    /// Whether it has a value for each row: those that have not are written anew at each checkpoint.
+    /// Whether it has a value for each row.
     pub(super) fn is_of_rows(self) -> bool {
-        !matches!(self, Column::Access | Column::Deleted)
+        !matches!(
+            self,
+            Column::Access | Column::Deleted | Column::Override | Column::Vectors
+        )
+    }
+
+    /// Whether a checkpoint that changes it writes it anew, and does not append to it.
+    pub(super) fn is_written_anew(self) -> bool {
+        matches!(self, Column::Access | Column::Deleted | Column::Override)
     }
 
     /// The bytes of `rows` rows, or `None` where they do not follow from their number. `Some(None)`: more than a u64

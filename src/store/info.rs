@@ -18,7 +18,7 @@ pub struct Info {
     pub deleted: usize,
     /// Rows that are in the journal only, until a checkpoint.
     pub in_journal: usize,
-    /// Memories without a vector: never candidates.
+    /// Memories without a vector: no candidates.
     pub without_vector: usize,
     /// The id of the next memory.
     pub next_id: u64,

@@ -70,7 +70,7 @@ impl Manifest {
     /// The manifest of a store without rows.
     pub(super) fn new(dim: NonZeroUsize, dtype: Dtype, model: Option<String>) -> Manifest {
         let entry = |column: Column| Entry {
-            file: column.file(dtype, (!column.is_of_rows()).then_some(0)),
+            file: column.file(dtype, column.is_written_anew().then_some(0)),
             bytes: 0,
             sums: Vec::new(),
         };

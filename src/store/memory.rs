@@ -53,7 +53,8 @@ pub struct NewMemory<'a> {
     pub kind: Kind,
     /// What it says.
     pub text: &'a str,
-    /// `dim` finite elements, or `None`: then it is stored, listed and counted, and never a candidate.
+    /// `dim` finite elements, or `None`: then it is stored, listed and counted, and no candidate until it is
+    /// [given](super::Store::embed) a vector.
     pub embedding: Option<&'a [f32]>,
     /// When it was made, in microseconds since the Unix epoch.
     pub created: i64,

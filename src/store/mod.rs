@@ -1,24 +1,27 @@
 //! The memory-mapped column store.
 //!
 //! A [`Store`] is a handle that threads share. What readers see is a [`Snapshot`]: the column files, mapped,
-//! and over them what was appended, touched and deleted since. Small appends, touches and deletes are
+//! and over them what was appended and changed since. Small appends, touches, deletes and other changes are
 //! records in a journal; a checkpoint folds them into the columns, and long appends go there at once.
 //!
 //! **What it promises**
 //!
-//! - An append, touch or delete is in the store whole when it returns, or not at all. By default an append
-//!   or delete is on the disk then, and a touch in its file: it survives the end of the process, and a crash of
-//!   the system after the next sync. [`Durability`] asks for more or less.
+//! - An append or change is in the store whole when it returns, or not at all. By default it is on the disk
+//!   then, but a touch in its file: that survives the end of the process, and a crash of the system after the
+//!   next sync. [`Durability`] asks for more or less.
 //! - After a crash at any moment, opening gives what was done up to some moment, with everything in it that was
 //!   acknowledged as durable; no repair is needed. What a crash left half written is dropped and reported
 //!   ([`Store::recovery`]).
 //! - Every memory is checked before it is stored: what comes out of the columns can be scored.
 //! - Last access survives closing, for each [`Agent`] its own. A touch is a maximum: it can be repeated and
 //!   reordered.
+//! - What a memory says is fixed when it is stored. One that was stored without a vector can be
+//!   [given](Store::embed) one, once; an agent can have an [importance](Store::set_importance) of its own of any
+//!   memory, beside the one it was stored with, which stays.
 //! - A deleted memory is no candidate, its id is never given again, and its key is free. Evidence keeps its
 //!   order and names it still: it is missing, and not passed over.
-//! - One writer at a time; a second one is told so at once. Within it, appends, checkpoints and compactions take
-//!   turns; touches and deletes wait for none of them.
+//! - One writer at a time; a second one is told so at once. Within it, appends, late vectors, checkpoints and
+//!   compactions take turns; touches, importances and deletes wait for none of them.
 //! - Readers take no lock, wait for no writer, and see one whole state: a snapshot does not change. A read-only
 //!   handle changes no byte, nor does opening for writing: only the first write does.
 //! - Bytes that were published are never overwritten, and files never shortened below them. Data are synced
@@ -33,8 +36,9 @@
 //!   not by a ranking.
 //! - Of a damaged store, [`repair`] salvages what is whole into a new one and lists the rest.
 //! - Opening costs a few system calls per column, and reading what was touched (16 bytes for each memory and
-//!   agent), what was deleted (4 bytes each) and the journal, which
-//!   [`OpenOptions::checkpoint_bytes`] limits: not the columns.
+//!   agent), what was deleted (4 bytes each), importances of agents' own (12 bytes each), vectors that came after
+//!   their memories were in the columns, and the journal, which [`OpenOptions::checkpoint_bytes`] limits: not
+//!   the columns.
 //! - Every byte goes through [`files`], which a caller can supply. A store can live in memory as well.
 //!
 //! Tested on Linux with little-endian x86-64; other systems are untested, big-endian ones refused. The
@@ -63,7 +67,6 @@
 //! the speed of memory, and touches that cost a record in a journal and not a rewritten page. A user who needs
 //! the former keeps memories in a database and gives the kernel borrowed columns; it needs no store.
 
-mod access;
 mod append;
 mod behind;
 mod bulk;
@@ -73,9 +76,12 @@ mod commits;
 mod current;
 mod damage;
 mod elements;
+mod embed;
+mod entries;
 mod error;
 mod evidence;
 pub mod files;
+mod filled;
 mod fold;
 pub mod format;
 #[cfg(fuzzing)]
@@ -92,7 +98,9 @@ mod log;
 mod manifest;
 mod map;
 mod memory;
+mod norms;
 mod open;
+mod own;
 mod recover;
 mod repair;
 mod rows;
@@ -104,21 +112,22 @@ mod take_over;
 mod temporary;
 mod touch;
 mod turns;
+mod vectors;
 mod verify;
 mod writer;
 mod writing;
 
-pub use access::Agent;
 pub use bulk::BulkAppend;
 pub use damage::{Damage, Problem};
 pub use error::{
-    AppendError, CreateError, DeleteError, MemoryProblem, OpenError, ReadError, TouchError,
-    WriteError,
+    AppendError, CreateError, DeleteError, EmbedError, ImportanceError, MemoryProblem, OpenError,
+    ReadError, TouchError, WriteError,
 };
 pub use info::{FileInfo, Info};
 pub use journal::Dropped;
 pub use memory::{Kind, Memory, NewMemory, Reference};
 pub use open::{CreateOptions, Durability, OpenOptions, Promise};
+pub use own::Agent;
 pub use recover::Recovery;
 pub use repair::{
     Changes, Lost, LostChanges, Part, Reduced, RepairError, RepairOptions, RepairReport, repair,

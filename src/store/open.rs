@@ -62,7 +62,7 @@ impl Default for OpenOptions {
 /// What operations promise when they return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Durability {
-    /// Of appends and deletes; [`OnDisk`](Promise::OnDisk) by default. Bulk appends are on disk in any case.
+    /// Of all operations but touches; [`OnDisk`](Promise::OnDisk) by default. Bulk appends are on disk in any case.
     pub appends: Promise,
     /// Of touches; [`Written`](Promise::Written) by default: a sync for every retrieval would cost more than the
     /// retrieval.

@@ -1,10 +1,10 @@
 //! Reading a store: what its manifest commits, and over it what its journal holds.
 
-use super::access::Agent;
 use super::column::{self, Columns, Hold};
 use super::damage::{Damage, Problem};
+use super::entries;
 use super::files::{Files, What};
-use super::format::{Column, MAX_ROWS, NO_EXPIRY};
+use super::format::{MAX_ROWS, NO_EXPIRY};
 use super::journal::{
     Body, Dropped, Ids, Record, Replay, Row, Segment, file_name, is_continuation, number_in,
 };
@@ -12,6 +12,7 @@ use super::live::Live;
 use super::manifest::Manifest;
 use super::map::Bytes;
 use super::memory::Kind;
+use super::own::Agent;
 use super::state::{Committed, State};
 use super::tail::StoredRow;
 use std::path::Path;
@@ -56,11 +57,17 @@ pub(super) fn load(
     // Before the first is read: one that has a successor is whole, and stays so.
     let segments = segments(files, dir, manifest)?;
     let columns = Columns::load(files, dir, manifest, hold)?;
-    let live = Live::without(columns.rows, deleted(&columns)?);
-    let touched = touched(&columns)?;
+    let live = Live::without(columns.rows, entries::deleted(&columns)?);
     let mut state = State::new(Committed::new(manifest.clone(), columns, live));
-    for (agent, row, time) in touched {
+    let columns = state.committed.columns.clone();
+    for (agent, row, time) in entries::touched(&columns)? {
         state.touch(agent, row, time);
+    }
+    for (agent, row, importance) in entries::overrides(&columns)? {
+        state.set_importance(agent, row, Some(importance));
+    }
+    for (_, row, vector) in entries::vectors(&columns, manifest)? {
+        state.filled.insert(row, vector, true);
     }
     let zeros = vec![0; manifest.dim.get() * manifest.dtype.size_bytes()];
     let journal = replay(files, dir, manifest, &segments, |record| {
@@ -176,67 +183,6 @@ fn read(files: &dyn Files, dir: &Path, number: u64) -> Result<Bytes, Damage> {
     read().map_err(|e| column::unreadable(&path, &e))
 }
 
-/// The deleted rows among the columns'.
-pub(super) fn deleted(columns: &Columns) -> Result<Vec<usize>, Damage> {
-    let rows: &[u32] = columns.view(Column::Deleted);
-    let mut deleted = Vec::with_capacity(rows.len());
-    for (at, &row) in rows.iter().enumerate() {
-        let row = row as usize;
-        if row >= columns.rows || deleted.last().is_some_and(|&last| last >= row) {
-            let problem = Problem::DeletedRow {
-                row,
-                rows: columns.rows,
-            };
-            return Err(columns.damage(Column::Deleted, at as u64 * 4, problem));
-        }
-        deleted.push(row);
-    }
-    Ok(deleted)
-}
-
-/// Bytes of an entry in the file of touches.
-pub(super) const TOUCHED_BYTES: usize = 16;
-
-/// What was touched: an agent, a row of the columns, and when.
-pub(super) fn touched(columns: &Columns) -> Result<Vec<(Agent, usize, i64)>, Damage> {
-    let bytes = columns.bytes[Column::Access as usize].as_slice();
-    let (entries, rest) = bytes.as_chunks::<TOUCHED_BYTES>();
-    let damage = |at: usize, row: usize| {
-        let problem = Problem::TouchedRow {
-            row,
-            rows: columns.rows,
-        };
-        columns.damage(Column::Access, (at * TOUCHED_BYTES) as u64, problem)
-    };
-    if !rest.is_empty() {
-        return Err(damage(entries.len(), columns.rows));
-    }
-    let decoded = entries.iter().enumerate().map(|(at, entry)| {
-        let (agent, row, time) = touched_in(entry);
-        match row < columns.rows {
-            true => Ok((agent, row, time)),
-            false => Err(damage(at, row)),
-        }
-    });
-    decoded.collect()
-}
-
-/// What an entry in the file of touches says.
-pub(super) fn touched_in(entry: &[u8; TOUCHED_BYTES]) -> (Agent, usize, i64) {
-    let u32_at = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| entry[at + i]));
-    let time = i64::from_le_bytes(std::array::from_fn(|i| entry[8 + i]));
-    (Agent(u32_at(0)), u32_at(4) as usize, time)
-}
-
-/// An entry in the file of touches.
-pub(super) fn touched_entry((agent, row, time): (Agent, usize, i64)) -> [u8; TOUCHED_BYTES] {
-    let mut entry = [0; TOUCHED_BYTES];
-    entry[..4].copy_from_slice(&agent.0.to_le_bytes());
-    entry[4..8].copy_from_slice(&(row as u32).to_le_bytes());
-    entry[8..].copy_from_slice(&time.to_le_bytes());
-    entry
-}
-
 /// Does to a state what a record says. `zeros` are the elements of a memory without an embedding.
 pub(super) fn apply(state: &mut State, record: &Record<'_>, zeros: &[u8]) -> Result<(), Problem> {
     let sequence = record.sequence;
@@ -265,6 +211,22 @@ pub(super) fn apply(state: &mut State, record: &Record<'_>, zeros: &[u8]) -> Res
                 state.delete(row);
             }
         }
+        Body::Embed { vectors } => {
+            for &(id, vector) in vectors {
+                if let Some(row) = state.slot_of_id(id) {
+                    state.embed(row, vector);
+                }
+            }
+        }
+        Body::Importance {
+            agent,
+            importance,
+            ids,
+        } => {
+            for row in slots(state, ids.iter()) {
+                state.set_importance(Agent(*agent), row, *importance);
+            }
+        }
     }
     Ok(())
 }
@@ -274,15 +236,17 @@ pub(super) fn check(record: &Record<'_>, next_id: u64) -> Result<u64, Problem> {
     let sequence = record.sequence;
     let wrong = |what| Err(Problem::RecordBody { sequence, what });
     let given = |ids: &Ids<'_>| ids.iter().all(|id| id < next_id);
-    match &record.body {
+    let are_given = match &record.body {
         Body::Append { first_id, .. } if *first_id < next_id => {
-            wrong("it gives an id that was given before")
+            return wrong("it gives an id that was given before");
         }
-        Body::Append { first_id, rows } => Ok(first_id + rows.len() as u64),
-        Body::Touch { ids, .. } | Body::Delete { ids } if !given(ids) => {
-            wrong("it is about a memory that never was")
-        }
-        Body::Touch { .. } | Body::Delete { .. } => Ok(next_id),
+        Body::Append { first_id, rows } => return Ok(first_id + rows.len() as u64),
+        Body::Touch { ids, .. } | Body::Delete { ids } | Body::Importance { ids, .. } => given(ids),
+        Body::Embed { vectors } => vectors.iter().all(|&(id, _)| id < next_id),
+    };
+    match are_given {
+        true => Ok(next_id),
+        false => wrong("it is about a memory that never was"),
     }
 }
 

@@ -1,6 +1,5 @@
 //! A store as it was at one moment, for readers.
 
-use super::access::Agent;
 #[cfg(feature = "import")]
 use super::damage::Damage;
 use super::error::ReadError;
@@ -8,6 +7,7 @@ use super::evidence;
 use super::format::{Column, NO_EXPIRY};
 use super::manifest::Manifest;
 use super::memory::{Kind, Memory};
+use super::own::Agent;
 use super::segments::{Segment, Segments};
 use super::state::State;
 use crate::kernel::{Dtype, Rows};
@@ -97,13 +97,15 @@ impl Snapshot {
         self.state.kinds.table()
     }
 
-    /// The rows, from the first to the last, as slices for scoring, with the last accesses of an agent.
-    /// Rows that the agent did not touch and that are in the store's files are few and long segments.
+    /// The rows, from the first to the last, as slices for scoring, with the last accesses and importances of an
+    /// agent. Rows that have nothing of the agent's own and that are in the store's files are few and long segments;
+    /// those that were [given a vector](super::Store::embed) when they were there already are segments of their
+    /// own.
     pub fn segments(&self, agent: Agent) -> impl Iterator<Item = Segment<'_>> {
-        Segments::new(&self.state, self.state.access.get(&agent))
+        Segments::new(&self.state, agent)
     }
 
-    /// The memory in a row, all but its embedding. Its last access is that of [`Agent::OWN`].
+    /// The memory in a row, all but its embedding. Its last access and importance are those of [`Agent::OWN`].
     ///
     /// # Errors
     /// If there is no such row, its memory was deleted, or its bytes are damaged.
@@ -145,7 +147,7 @@ impl Snapshot {
             created: self.created(row),
             last_access: self.last_access(Agent::OWN, row),
             expiry: self.expiry(row),
-            importance: self.importance(row),
+            importance: self.importance_of(Agent::OWN, row),
             evidence,
             depth: self.depth(row),
             payload,
@@ -159,6 +161,9 @@ impl Snapshot {
             return None;
         }
         let (dim, columns) = (self.dim(), &self.state.committed.columns);
+        if let (_, Some((filled, _))) = self.state.filled.piece(row..row + 1) {
+            return Some(filled.widen(dim, 0));
+        }
         Some(match row.checked_sub(columns.rows) {
             None => match self.dtype() {
                 Dtype::F32 => Rows::F32(columns.view(Column::Embedding)).widen(dim, row),
@@ -243,13 +248,28 @@ impl Snapshot {
         (expiry != NO_EXPIRY).then_some(expiry)
     }
 
-    /// The importance of the memory in a row.
+    /// The importance that the memory in a row has for an agent: the one it was stored with, if the agent
+    /// has [none of its own](super::Store::set_importance).
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn importance_of(&self, agent: Agent, row: usize) -> f32 {
+        self.state.importance(agent, row)
+    }
+
+    /// The importance that the memory in a row was stored with, whatever it is for any agent.
     ///
     /// # Panics
     /// If there is no such row.
     pub fn importance(&self, row: usize) -> f32 {
-        self.state
-            .value(row, Column::Importance, |chunk| &chunk.importance)
+        self.state.importance_at_append(row)
+    }
+
+    /// Importances of agents' own, of memories that are there: the agent, the row and the importance, ascending by
+    /// agent and row. All others [are](Snapshot::importance_of) what the memories were stored with.
+    pub fn own_importances(&self) -> impl Iterator<Item = (Agent, usize, f32)> {
+        let own = self.state.overrides();
+        own.filter(|&(_, row, _)| self.is_live(row))
     }
 
     /// The depth of the memory in a row.
@@ -274,8 +294,7 @@ impl Snapshot {
     /// # Panics
     /// If there is no such row.
     pub fn has_embedding(&self, row: usize) -> bool {
-        let inv_norm: f32 = (self.state).value(row, Column::InvNorm, |chunk| &chunk.inv_norms);
-        inv_norm != 0.0
+        self.state.has_embedding(row)
     }
 }
 

@@ -1,19 +1,21 @@
-//! What a store holds at one moment: rows in the column files and rows in memory, what was touched and
-//! what was deleted. A clone shares nearly everything with its original and does not change with it.
+//! What a store holds at one moment: rows in the column files and rows in memory, what was touched, what was
+//! deleted, and what was given a vector or another importance since. A clone shares nearly everything with its original and does not change with it.
 //!
 //! Rows are numbered over the columns and then the tail. A row's number stays until a compaction, whether
 //! its memory is deleted or moves from the tail to the columns.
 
-use super::access::{Access, Agent, PAGE_ROWS};
 use super::column::Columns;
 use super::damage::Damage;
 use super::error::MemoryProblem;
+use super::filled::Filled;
 use super::format::Column;
+use super::journal::Vector;
 use super::keys::{Found, KeyIndex};
 use super::kinds::Kinds;
 use super::live::{Kept, Live};
 use super::manifest::Manifest;
 use super::memory::Kind;
+use super::own::{Agent, Own, PAGE_ROWS};
 use super::tail::{CHUNK_ROWS, StoredRow, Tail, TailChunk};
 use bytemuck::Pod;
 use std::collections::BTreeMap;
@@ -89,7 +91,11 @@ pub(super) struct State {
     pub(super) live: Live,
     pub(super) next_id: u64,
     pub(super) kinds: Arc<Kinds>,
-    pub(super) access: BTreeMap<Agent, Access>,
+    pub(super) access: BTreeMap<Agent, Own<i64>>,
+    /// Importances of agents' own.
+    overrides: BTreeMap<Agent, Own<f32>>,
+    /// Vectors of rows of the columns that have none there.
+    pub(super) filled: Filled,
     sizes: Sizes,
 }
 
@@ -112,6 +118,8 @@ impl State {
             next_id,
             kinds: Arc::new(Kinds::new(&committed.manifest.kinds)),
             access: BTreeMap::new(),
+            overrides: BTreeMap::new(),
+            filled: Filled::new(dim, dtype),
             committed,
             sizes,
         }
@@ -151,10 +159,53 @@ impl State {
     /// If there is no such row.
     pub(super) fn touch(&mut self, agent: Agent, row: usize, now: i64) -> bool {
         let rows = self.rows();
-        let base = base(&self.committed.columns, &self.tail);
+        let given = last_access_given(&self.committed.columns, &self.tail);
         let access = self.access.entry(agent);
-        let access = access.or_insert_with(|| Access::new(self.sizes.page_rows));
-        access.touch(row, now, rows, base)
+        let access = access.or_insert_with(|| Own::new(self.sizes.page_rows));
+        access.touch(row, now, rows, given)
+    }
+
+    /// Gives the memory in a row an importance for an agent, or the one it was stored with, and says whether it had
+    /// another.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub(super) fn set_importance(
+        &mut self,
+        agent: Agent,
+        row: usize,
+        importance: Option<f32>,
+    ) -> bool {
+        let rows = self.rows();
+        let given = importance_given(&self.committed.columns, &self.tail);
+        let importance = importance.unwrap_or_else(|| given(row));
+        let own = self.overrides.entry(agent);
+        let own = own.or_insert_with(|| Own::new(self.sizes.page_rows));
+        own.set(row, importance, rows, given)
+    }
+
+    /// Gives a row a vector, and says whether it had none.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub(super) fn embed(&mut self, row: usize, vector: Vector<'_>) -> bool {
+        let has_none = !self.has_embedding(row);
+        if has_none {
+            match row.checked_sub(self.committed.columns.rows) {
+                None => self.filled.insert(row, vector, false),
+                Some(row) => self.tail.embed(row, vector),
+            }
+        }
+        has_none
+    }
+
+    /// Whether a row has a vector.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub(super) fn has_embedding(&self, row: usize) -> bool {
+        let inv_norm: f32 = self.value(row, Column::InvNorm, TailChunk::inv_norms);
+        inv_norm != 0.0 || self.filled.get(row).is_some()
     }
 
     /// Deletes the memory in a row, and says whether it was live.
@@ -168,7 +219,38 @@ impl State {
     /// An agent's last access of a row.
     pub(super) fn last_access(&self, agent: Agent, row: usize) -> i64 {
         let own = (self.access.get(&agent)).and_then(|access| access.own(row));
-        own.unwrap_or_else(|| base(&self.committed.columns, &self.tail)(row))
+        own.unwrap_or_else(|| self.last_access_at_append(row))
+    }
+
+    /// The importance of a row for an agent.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub(super) fn importance(&self, agent: Agent, row: usize) -> f32 {
+        let own = (self.overrides.get(&agent)).and_then(|own| own.own(row));
+        own.unwrap_or_else(|| self.importance_at_append(row))
+    }
+
+    /// The importance of a row that was given at append.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub(super) fn importance_at_append(&self, row: usize) -> f32 {
+        self.value(row, Column::Importance, |chunk| &chunk.importance)
+    }
+
+    /// An agent's importances, if it has some of its own.
+    pub(super) fn own_importance(&self, agent: Agent) -> Option<&Own<f32>> {
+        self.overrides.get(&agent)
+    }
+
+    /// Every importance that is not the one given at append, ascending by agent and row.
+    pub(super) fn overrides(&self) -> impl Iterator<Item = (Agent, usize, f32)> + '_ {
+        let given = importance_given(&self.committed.columns, &self.tail);
+        self.overrides.iter().flat_map(move |(&agent, own)| {
+            let differences = own.differences(given);
+            differences.map(move |(row, importance)| (agent, row, importance))
+        })
     }
 
     /// The last access of a row that was given at append.
@@ -182,7 +264,9 @@ impl State {
     /// An agent's last accesses that are not the ones given at append, ascending by row.
     pub(super) fn differences_of(&self, agent: Agent) -> impl Iterator<Item = (usize, i64)> + '_ {
         let access = self.access.get(&agent).into_iter();
-        access.flat_map(|access| access.differences(base(&self.committed.columns, &self.tail)))
+        access.flat_map(|access| {
+            access.differences(last_access_given(&self.committed.columns, &self.tail))
+        })
     }
 
     /// Every last access that is not the one given at append, ascending by agent and row.
@@ -222,7 +306,7 @@ impl State {
         self.value(row, Column::Id, |chunk| &chunk.ids)
     }
 
-    /// A row as it was appended, to be written again.
+    /// A row as it was appended, with the vector it was given since, to be written again.
     ///
     /// # Panics
     /// If there is no such row.
@@ -235,9 +319,13 @@ impl State {
         }
         let elements = dim.get() * dtype.size_bytes();
         let all = columns.bytes[Column::Embedding as usize].as_slice();
-        Ok(StoredRow {
-            elements: &all[row * elements..][..elements],
+        let vector = self.filled.get(row).unwrap_or_else(|| Vector {
             inv_norm: columns.view(Column::InvNorm)[row],
+            elements: &all[row * elements..][..elements],
+        });
+        Ok(StoredRow {
+            elements: vector.elements,
+            inv_norm: vector.inv_norm,
             id: columns.view(Column::Id)[row],
             created: columns.view(Column::Created)[row],
             last_access: columns.view(Column::LastAccess)[row],
@@ -303,7 +391,7 @@ impl State {
     }
 
     /// Takes [extended](State::extended) columns: what they hold of the tail leaves it, touched and deleted
-    /// as it is by now.
+    /// as it is by now. No vector came meanwhile.
     ///
     /// # Panics
     /// If they have fewer rows than the columns before.
@@ -322,7 +410,7 @@ impl State {
 
     /// What it becomes after a compaction that wrote the `kept` rows into new columns: touched and deleted
     /// as it is by now, with the rows that were added since. `kept` was made of this state or an earlier
-    /// one.
+    /// one, and no vector came since.
     ///
     /// # Panics
     /// If the columns have not the kept rows.
@@ -331,16 +419,27 @@ impl State {
         let mut tail = self.tail.clone();
         tail.drop_first(kept.rows() - self.committed.columns.rows);
         let live = self.live.renumbered(kept);
+        let rows = live.rows();
+        let before = (&*self.committed.columns, &self.tail);
         let (old, new) = (
-            base(&self.committed.columns, &self.tail),
-            base(&columns, &tail),
+            last_access_given(before.0, before.1),
+            last_access_given(&columns, &tail),
         );
-        let access = self.access.iter().map(|(&agent, access)| {
-            let renumbered = access.renumbered(kept, old, live.rows(), new);
-            (agent, renumbered)
-        });
+        let access = (self.access.iter())
+            .map(|(&agent, access)| (agent, access.renumbered(kept, old, rows, new)))
+            .collect();
+        let (old, new) = (
+            importance_given(before.0, before.1),
+            importance_given(&columns, &tail),
+        );
+        let overrides = (self.overrides.iter())
+            .map(|(&agent, own)| (agent, own.renumbered(kept, old, rows, new)))
+            .collect();
         State {
-            access: access.collect(),
+            access,
+            overrides,
+            // The columns hold them.
+            filled: Filled::new(manifest.dim, manifest.dtype),
             committed: Committed::new(manifest, columns, live.clone()),
             tail,
             live,
@@ -352,13 +451,32 @@ impl State {
 }
 
 /// Last accesses as given at append.
-fn base<'a>(columns: &'a Columns, tail: &'a Tail) -> impl Fn(usize) -> i64 + Copy + 'a {
-    let committed = &columns.view::<i64>(Column::LastAccess)[..columns.rows];
+fn last_access_given<'a>(
+    columns: &'a Columns,
+    tail: &'a Tail,
+) -> impl Fn(usize) -> i64 + Copy + 'a {
+    given(columns, tail, Column::LastAccess, |chunk| {
+        &chunk.last_access
+    })
+}
+
+/// Importances as given at append.
+fn importance_given<'a>(columns: &'a Columns, tail: &'a Tail) -> impl Fn(usize) -> f32 + Copy + 'a {
+    given(columns, tail, Column::Importance, |chunk| &chunk.importance)
+}
+
+fn given<'a, T: Pod>(
+    columns: &'a Columns,
+    tail: &'a Tail,
+    column: Column,
+    in_tail: fn(&TailChunk) -> &[T],
+) -> impl Fn(usize) -> T + Copy + 'a {
+    let committed = &columns.view::<T>(column)[..columns.rows];
     move |row| match committed.get(row) {
-        Some(&time) => time,
+        Some(&value) => value,
         None => {
             let (chunk, at) = tail.place(row - committed.len());
-            chunk.last_access[at]
+            in_tail(chunk)[at]
         }
     }
 }

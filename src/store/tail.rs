@@ -6,8 +6,10 @@
 //! length are [joined](Tail::join), up to what a scan takes in one run, as it takes many short ones slower: 75,000 x
 //! 384 f16 in chunks of 1,024 took up to 1.4 times as long as in the columns. So each row is copied four times more.
 
+use super::journal::Vector;
 use super::keys::KeyIndex;
-use crate::kernel::{Dtype, Rows, f16};
+use super::vectors::Vectors;
+use crate::kernel::{Dtype, Rows};
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::Arc;
@@ -72,7 +74,7 @@ impl Tail {
     /// Adds a row, the first one with its key that is live. Its id is above all others.
     pub(super) fn push(&mut self, row: &StoredRow<'_>) {
         let elements = row.elements.len();
-        let expected = self.dim.get() * self.empty.elements.dtype().size_bytes();
+        let expected = self.dim.get() * self.empty.vectors.dtype().size_bytes();
         assert_eq!(elements, expected, "bytes of {} elements", self.dim);
         debug_assert!(super::evidence::decode(row.evidence).is_ok());
         if (self.chunks.last()).is_none_or(|(_, last)| last.rows() >= self.chunk_rows) {
@@ -110,14 +112,30 @@ impl Tail {
         self.chunks = joined;
     }
 
+    /// Gives a row without an embedding one.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub(super) fn embed(&mut self, row: usize, vector: Vector<'_>) {
+        let at = row + self.dropped;
+        let chunk = self.chunk_of(at);
+        let (before, chunk) = &mut self.chunks[chunk];
+        let (chunk, at) = (Arc::make_mut(chunk), at - *before);
+        chunk.vectors.set(at, vector);
+    }
+
+    /// The chunk that holds a row, counted with those that were dropped.
+    fn chunk_of(&self, at: usize) -> usize {
+        self.chunks.partition_point(|(before, _)| *before <= at) - 1
+    }
+
     /// The chunk of a row, and the row in it.
     ///
     /// # Panics
     /// If there is no such row.
     pub(super) fn place(&self, row: usize) -> (&TailChunk, usize) {
         let at = row + self.dropped;
-        let chunk = self.chunks.partition_point(|(before, _)| *before <= at) - 1;
-        let (before, chunk) = &self.chunks[chunk];
+        let (before, chunk) = &self.chunks[self.chunk_of(at)];
         (chunk, at - before)
     }
 
@@ -167,8 +185,7 @@ impl Tail {
 
 /// Rows, field by field.
 pub(super) struct TailChunk {
-    elements: Elements,
-    pub(super) inv_norms: Vec<f32>,
+    vectors: Vectors,
     pub(super) ids: Vec<u64>,
     pub(super) created: Vec<i64>,
     /// As given at append.
@@ -188,11 +205,7 @@ pub(super) struct TailChunk {
 impl TailChunk {
     fn new(dtype: Dtype) -> TailChunk {
         TailChunk {
-            elements: match dtype {
-                Dtype::F32 => Elements::F32(Vec::new()),
-                Dtype::F16 => Elements::F16(Vec::new()),
-            },
-            inv_norms: Vec::new(),
+            vectors: Vectors::new(dtype),
             ids: Vec::new(),
             created: Vec::new(),
             last_access: Vec::new(),
@@ -218,8 +231,10 @@ impl TailChunk {
             let (slot, _) = self.slot(self.index.hash(key), key);
             self.index.insert(slot, at as u32);
         }
-        self.elements.extend(row.elements);
-        self.inv_norms.push(row.inv_norm);
+        self.vectors.push(Vector {
+            inv_norm: row.inv_norm,
+            elements: row.elements,
+        });
         self.ids.push(row.id);
         self.created.push(row.created);
         self.last_access.push(row.last_access);
@@ -236,8 +251,7 @@ impl TailChunk {
     /// Adds the rows of another chunk.
     fn append(&mut self, other: &TailChunk) {
         let first = self.rows();
-        self.elements.append(&other.elements);
-        self.inv_norms.extend_from_slice(&other.inv_norms);
+        self.vectors.append(&other.vectors);
         self.ids.extend_from_slice(&other.ids);
         self.created.extend_from_slice(&other.created);
         self.last_access.extend_from_slice(&other.last_access);
@@ -269,11 +283,12 @@ impl TailChunk {
 
     /// Embeddings of some of its rows.
     pub(super) fn embeddings(&self, dim: NonZeroUsize, rows: Range<usize>) -> Rows<'_> {
-        let elements = rows.start * dim.get()..rows.end * dim.get();
-        match &self.elements {
-            Elements::F32(all) => Rows::F32(&all[elements]),
-            Elements::F16(all) => Rows::F16(&all[elements]),
-        }
+        self.vectors.rows(dim, rows)
+    }
+
+    /// The inverse norms of its rows.
+    pub(super) fn inv_norms(&self) -> &[f32] {
+        &self.vectors.inv_norms
     }
 
     pub(super) fn key(&self, row: usize) -> Option<&str> {
@@ -295,12 +310,10 @@ impl TailChunk {
 
     /// A row as it was pushed.
     pub(super) fn row(&self, dim: NonZeroUsize, row: usize) -> StoredRow<'_> {
+        let vector = self.vectors.get(dim, row);
         StoredRow {
-            elements: match self.embeddings(dim, row..row + 1) {
-                Rows::F32(one) => bytemuck::cast_slice(one),
-                Rows::F16(one) => bytemuck::cast_slice(one),
-            },
-            inv_norm: self.inv_norms[row],
+            elements: vector.elements,
+            inv_norm: vector.inv_norm,
             id: self.ids[row],
             created: self.created[row],
             last_access: self.last_access[row],
@@ -320,11 +333,7 @@ impl TailChunk {
 impl Clone for TailChunk {
     fn clone(&self) -> TailChunk {
         TailChunk {
-            elements: match &self.elements {
-                Elements::F32(all) => Elements::F32(roomy(all)),
-                Elements::F16(all) => Elements::F16(roomy(all)),
-            },
-            inv_norms: roomy(&self.inv_norms),
+            vectors: self.vectors.clone(),
             ids: roomy(&self.ids),
             created: roomy(&self.created),
             last_access: roomy(&self.last_access),
@@ -342,7 +351,7 @@ impl Clone for TailChunk {
 }
 
 /// A copy that can be pushed to without being moved at once.
-fn roomy<T: Copy>(all: &Vec<T>) -> Vec<T> {
+pub(super) fn roomy<T: Copy>(all: &Vec<T>) -> Vec<T> {
     let room = match all.capacity() {
         full if full == all.len() => 2 * full,
         room => room,
@@ -350,44 +359,6 @@ fn roomy<T: Copy>(all: &Vec<T>) -> Vec<T> {
     let mut copy = Vec::with_capacity(room);
     copy.extend_from_slice(all);
     copy
-}
-
-/// Elements as the kernel takes them.
-enum Elements {
-    F32(Vec<f32>),
-    F16(Vec<f16>),
-}
-
-impl Elements {
-    fn dtype(&self) -> Dtype {
-        match self {
-            Elements::F32(_) => Dtype::F32,
-            Elements::F16(_) => Dtype::F16,
-        }
-    }
-
-    /// Adds whole elements from bytes at any address.
-    fn extend(&mut self, bytes: &[u8]) {
-        fn extend<T: bytemuck::Pod>(all: &mut Vec<T>, bytes: &[u8]) {
-            let first = all.len();
-            all.resize(first + bytes.len() / size_of::<T>(), T::zeroed());
-            bytemuck::cast_slice_mut(&mut all[first..]).copy_from_slice(bytes);
-        }
-        match self {
-            Elements::F32(all) => extend(all, bytes),
-            Elements::F16(all) => extend(all, bytes),
-        }
-    }
-
-    /// # Panics
-    /// If the other's are of another type.
-    fn append(&mut self, other: &Elements) {
-        match (self, other) {
-            (Elements::F32(all), Elements::F32(more)) => all.extend_from_slice(more),
-            (Elements::F16(all), Elements::F16(more)) => all.extend_from_slice(more),
-            _ => unreachable!("a tail's chunks have elements of one type"),
-        }
-    }
 }
 
 /// Strings of bytes, one after another.

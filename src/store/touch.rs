@@ -1,11 +1,11 @@
-//! Touches and deletes: a record in the journal, and the same in memory.
+//! Touches, importances and deletes: a record in the journal, and the same in memory.
 
 use super::Promise;
 use super::Store;
-use super::access::Agent;
 use super::current::Current;
-use super::error::{DeleteError, TouchError, WriteError};
+use super::error::{DeleteError, ImportanceError, TouchError, WriteError};
 use super::journal::{Body, Ids, encode};
+use super::own::Agent;
 use super::writing::{Journal, Writing};
 
 /// An id that no memory ever had.
@@ -17,7 +17,15 @@ struct NoId {
 /// What is done to some memories.
 #[derive(Clone, Copy)]
 enum Change {
-    Touch { agent: Agent, now: i64 },
+    Touch {
+        agent: Agent,
+        now: i64,
+    },
+    /// `None`: the one it was stored with.
+    Importance {
+        agent: Agent,
+        importance: Option<f32>,
+    },
     Delete,
 }
 
@@ -26,6 +34,11 @@ impl Change {
     fn alters(self, current: &Current, row: usize) -> bool {
         match self {
             Change::Touch { agent, now } => current.is_older(agent, row, now),
+            Change::Importance { agent, importance } => {
+                let state = current.untouched();
+                let new = importance.unwrap_or_else(|| state.importance_at_append(row));
+                state.importance(agent, row).to_bits() != new.to_bits()
+            }
             Change::Delete => true,
         }
     }
@@ -35,6 +48,14 @@ impl Change {
             Change::Touch { agent, now } => {
                 let agent = agent.0;
                 Body::Touch { agent, now, ids }
+            }
+            Change::Importance { agent, importance } => {
+                let agent = agent.0;
+                Body::Importance {
+                    agent,
+                    importance,
+                    ids,
+                }
             }
             Change::Delete => Body::Delete { ids },
         }
@@ -47,6 +68,11 @@ impl Change {
                 let mut current = store.current();
                 rows.for_each(|row| current.touch(agent, row, now));
             }
+            Change::Importance { agent, importance } => store.change_state(journal, |state| {
+                rows.for_each(|row| {
+                    state.set_importance(agent, row, importance);
+                });
+            }),
             Change::Delete => store.change_state(journal, |state| {
                 rows.for_each(|row| {
                     state.delete(row);
@@ -72,6 +98,33 @@ impl Store {
         match self.record(ids, Change::Touch { agent, now }, self.durability.touches) {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(NoId { id, next })) => Err(TouchError::NoId { id, next }),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Gives the memories with these ids an importance of `agent`'s own, or takes it away (`None`), and gives how many
+    /// of them had another. Other agents keep theirs. For an agent without one, a memory has the
+    /// importance that it was stored with; that one stays as it is, and is corrected by giving the store's own
+    /// agent another. Of a deleted memory nothing is recorded.
+    ///
+    /// # Errors
+    /// If the importance is not finite, no memory ever had an id, or the record cannot be written. Nothing was changed
+    /// then; after a sync that failed it may have been.
+    pub fn set_importance(
+        &self,
+        agent: Agent,
+        ids: &[u64],
+        importance: Option<f32>,
+    ) -> Result<usize, ImportanceError> {
+        if let Some(value) = importance.filter(|value| !value.is_finite()) {
+            return Err(ImportanceError::NotFinite { value });
+        }
+        // No -0: least and greatest must not depend on the order.
+        let importance = importance.map(|value| value + 0.0);
+        let change = Change::Importance { agent, importance };
+        match self.record(ids, change, self.durability.appends) {
+            Ok(Ok(changed)) => Ok(changed),
+            Ok(Err(NoId { id, next })) => Err(ImportanceError::NoId { id, next }),
             Err(error) => Err(error.into()),
         }
     }

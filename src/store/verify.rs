@@ -2,6 +2,7 @@
 
 use super::column::{self, Columns, Hold};
 use super::damage::{Damage, Problem};
+use super::entries;
 use super::error::OpenError;
 use super::files::{Disk, Files};
 use super::format::Column;
@@ -9,6 +10,7 @@ use super::journal::{Body, Dropped};
 use super::live::Live;
 use super::manifest::Manifest;
 use super::map::Bytes;
+use super::norms::Norms;
 use super::open::read_whole;
 use super::recover::{self, Found};
 use crate::kernel::{Dtype, RowProblem, Rows, inv_norms};
@@ -52,7 +54,8 @@ impl VerifyReport {
 /// Reads every committed byte of the store at `path` and reports all damage: blocks that have not the
 /// checksum they were written with, spans out of order, text that is no UTF-8, kinds out of the table,
 /// evidence that cannot be decoded, inverse norms that are not those of the stored elements, importances
-/// that are not finite, ids out of order, keys that occur twice. Takes no lock and changes no byte.
+/// that are not finite, ids out of order, keys that occur twice, deletes, touches, importances and vectors of rows
+/// that cannot have them. Takes no lock and changes no byte.
 ///
 /// # Errors
 /// If there is no store, or its manifest is damaged: without it the columns say nothing.
@@ -156,13 +159,16 @@ fn check(files: &dyn Files, dir: &Path, manifest: &Manifest) -> VerifyReport {
     }
     let mut live = Live::new(columns.rows);
     if whole(Column::Deleted) {
-        match recover::deleted(&columns) {
+        match entries::deleted(&columns) {
             Ok(deleted) => live = Live::without(columns.rows, deleted),
             Err(damage) => damages.push(damage),
         }
     }
     if whole(Column::Access) {
-        damages.extend(recover::touched(&columns).err());
+        damages.extend(entries::touched(&columns).err());
+    }
+    if whole(Column::Override) {
+        damages.extend(entries::overrides(&columns).err());
     }
     if whole(Column::KeyEnds) && whole(Column::KeyBytes) {
         keys(&columns, &deletes, &live, damages);
@@ -182,6 +188,14 @@ fn check(files: &dyn Files, dir: &Path, manifest: &Manifest) -> VerifyReport {
         if whole(Column::Embedding) {
             vectors(&columns, manifest.dim, manifest.dtype, damages);
         }
+    }
+    if whole(Column::Vectors) {
+        let stored = match whole(Column::InvNorm) {
+            true => columns.view(Column::InvNorm),
+            false => &[],
+        };
+        let late = late_vectors(&columns, manifest, stored, damages);
+        report.without_vector = report.without_vector.saturating_sub(late);
     }
     report
 }
@@ -305,4 +319,40 @@ fn vectors(columns: &Columns, dim: NonZeroUsize, dtype: Dtype, damages: &mut Vec
             }
         }
     }
+}
+
+/// Checks the vectors that came later to rows with these inverse norms, and gives how many they are.
+fn late_vectors(
+    columns: &Columns,
+    manifest: &Manifest,
+    stored: &[f32],
+    damages: &mut Vec<Damage>,
+) -> usize {
+    let late = match entries::vectors(columns, manifest) {
+        Ok(late) => late,
+        Err(damage) => {
+            damages.push(damage);
+            return 0;
+        }
+    };
+    let mut norms = Norms::new(manifest.dim, manifest.dtype);
+    for &(offset, row, vector) in &late {
+        if stored.get(row).is_some_and(|&inv_norm| inv_norm != 0.0) {
+            let what = "it was stored with another";
+            let problem = Problem::LateVector { row, what };
+            damages.push(columns.damage(Column::Vectors, offset, problem));
+        }
+        let stored = vector.inv_norm;
+        let problem = match norms.of(vector.elements) {
+            Ok(computed) if computed.to_bits() == stored.to_bits() => continue,
+            Ok(computed) => Problem::InvNorm {
+                row,
+                stored,
+                computed,
+            },
+            Err(problem) => Problem::Elements { row, problem },
+        };
+        damages.push(columns.damage(Column::Vectors, offset, problem));
+    }
+    late.len()
 }

@@ -90,14 +90,22 @@ pub fn filled(rows: u64, dim: usize, dtype: Dtype) -> (tempfile::TempDir, PathBu
     (dir, path)
 }
 
-/// A closed store of `rows` varied memories, of which one was touched and one deleted: no column is empty.
+/// A closed store of `rows` varied memories, to which everything was done that a column tells: none is empty.
 pub fn worn(rows: u64, dim: usize, dtype: Dtype) -> (tempfile::TempDir, PathBuf) {
     let (dir, path) = filled(rows, dim, dtype);
     let store = Store::open(&path).unwrap();
-    store.touch(Agent::OWN, &[rows - 1], 1_000_000).unwrap();
-    assert_eq!(store.delete(&[rows - 2]).unwrap(), 1);
+    wear(&store);
     store.close().unwrap();
     (dir, path)
+}
+
+/// Touches, deletes, embeds and rates a memory each, of six or more varied ones that are in the columns.
+pub fn wear(store: &Store) {
+    let (rows, dim) = (store.snapshot().next_id(), store.snapshot().dim().get());
+    store.touch(Agent::OWN, &[rows - 1], 1_000_000).unwrap();
+    assert_eq!(store.delete(&[rows - 2]).unwrap(), 1);
+    assert_eq!(store.embed(&[(1, &vec![0.75; dim])]).unwrap(), 1);
+    assert_eq!(store.set_importance(OTHER, &[2], Some(8.5)).unwrap(), 1);
 }
 
 pub fn append(store: &Store, memories: &[Owned]) -> std::ops::Range<u64> {
@@ -152,7 +160,8 @@ pub fn contents(snapshot: &Snapshot) -> String {
     for row in (0..snapshot.rows()).filter(|&row| snapshot.is_live(row)) {
         let memory = snapshot.memory(row).unwrap();
         let (vector, other) = (snapshot.embedding(row), snapshot.last_access(OTHER, row));
-        text += &format!("{memory:?} {vector:?} {other}\n");
+        let importance = snapshot.importance_of(OTHER, row);
+        text += &format!("{memory:?} {vector:?} {other} {importance}\n");
     }
     text
 }

@@ -1,9 +1,9 @@
 //! Stores in a file system in memory.
 
-use crate::example::{append, options, varied};
+use crate::example::{append, options, varied, wear};
 use memorank::kernel::Dtype;
 use memorank::store::files::{Files, InMemory};
-use memorank::store::{Agent, OpenError, OpenOptions, Snapshot, Store};
+use memorank::store::{OpenError, OpenOptions, Snapshot, Store};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -24,8 +24,8 @@ pub fn worn_in_memory(rows: u64, dim: usize, dtype: Dtype) -> InMemory {
         &store,
         &(0..rows).map(|i| varied(i, dim)).collect::<Vec<_>>(),
     );
-    store.touch(Agent::OWN, &[rows - 1], 1_000_000).unwrap();
-    assert_eq!(store.delete(&[rows - 2]).unwrap(), 1);
+    store.checkpoint().unwrap();
+    wear(&store);
     store.close().unwrap();
     files
 }

@@ -248,14 +248,17 @@ fn a_missing_or_exchanged_segment_is_an_error() {
 }
 
 #[test]
-fn every_flipped_bit_of_what_was_touched_and_deleted_is_an_error() {
+fn every_flipped_bit_of_what_was_done_to_rows_is_an_error() {
     let files = worn_in_memory(9, 2, Dtype::F32);
     let store = open(&files).unwrap();
     store.touch(OTHER, &[0, 3, 5], 70_000).unwrap();
     store.delete(&[0, 4]).unwrap();
+    store
+        .set_importance(Agent::OWN, &[3, 5], Some(2.5))
+        .unwrap();
     store.close().unwrap();
     let before = contents(&read(&files));
-    for prefix in ["access.", "deleted."] {
+    for prefix in ["access.", "deleted.", "override.", "vectors."] {
         let name = only(&files, prefix);
         let len = get(&files, &name).len();
         assert!(len >= 12, "{len}");

@@ -23,6 +23,16 @@ enum Op {
         ids: Vec<u64>,
         now: i64,
     },
+    Importance {
+        other: bool,
+        ids: Vec<u64>,
+        importance: Option<i8>,
+    },
+    /// `fitting`: those that would be refused are left out.
+    Embed {
+        fitting: bool,
+        ids: Vec<u64>,
+    },
     Delete(Vec<u64>),
     Sync,
     Checkpoint,
@@ -43,6 +53,10 @@ fn op() -> impl Strategy<Value = Op> {
         1 => Just(Op::Refused),
         4 => (any::<bool>(), ids(), -20_000..60_000_i64)
             .prop_map(|(other, ids, now)| Op::Touch { other, ids, now }),
+        3 => (any::<bool>(), ids(), prop::option::of(any::<i8>()))
+            .prop_map(|(other, ids, importance)| Op::Importance { other, ids, importance }),
+        6 => (prop::bool::weighted(0.8), ids())
+            .prop_map(|(fitting, ids)| Op::Embed { fitting, ids }),
         3 => ids().prop_map(Op::Delete),
         1 => Just(Op::Sync),
         2 => Just(Op::Checkpoint),
@@ -64,9 +78,11 @@ struct Model {
 #[derive(Clone)]
 struct Row {
     id: u64,
-    /// With the own agent's last access.
+    /// With the own agent's last access and importance.
     memory: Owned,
     others: i64,
+    others_importance: f32,
+    importance_at_append: f32,
     live: bool,
 }
 
@@ -92,6 +108,8 @@ impl Model {
             self.rows.push(Row {
                 id: self.next_id,
                 others: memory.last_access,
+                others_importance: memory.importance,
+                importance_at_append: memory.importance,
                 memory,
                 live: true,
             });
@@ -123,6 +141,9 @@ impl Model {
                 assert_eq!(snapshot.row_of_id(row.id), None);
             }
             assert_eq!(snapshot.last_access(OTHER, at), row.others);
+            assert_eq!(snapshot.importance_of(OTHER, at), row.others_importance);
+            let importance = snapshot.importance(at);
+            assert_eq!(importance, row.importance_at_append);
         }
         for i in 0..5 {
             let has = |row: &Row| row.live && row.memory.key.as_ref() == Some(&key(i));
@@ -209,6 +230,53 @@ fn run(mut place: Place, mut store: Store, ops: Vec<Op>) {
                         false => &mut row.memory.last_access,
                     };
                     *time = now.max(*time);
+                }
+            }
+            Op::Importance {
+                other,
+                ids,
+                importance,
+            } => {
+                let agent = if other { OTHER } else { Agent::OWN };
+                let importance = importance.map(f32::from);
+                let changed = store.set_importance(agent, &ids, importance).ok();
+                let rows = model.live(&ids);
+                let rows = rows.map(|rows| {
+                    rows.map(|row| {
+                        let new = importance.unwrap_or(row.importance_at_append);
+                        let own = match other {
+                            true => &mut row.others_importance,
+                            false => &mut row.memory.importance,
+                        };
+                        std::mem::replace(own, new) != new
+                    })
+                    .filter(|&changed| changed)
+                    .count()
+                });
+                assert_eq!(changed, rows);
+            }
+            Op::Embed { fitting, mut ids } => {
+                if fitting {
+                    let mut named = HashSet::new();
+                    ids.retain(|&id| {
+                        let has_none = |row: &Row| row.id != id || row.memory.embedding.is_none();
+                        let can_be_given = model.rows.iter().all(has_none);
+                        id < model.next_id && can_be_given && named.insert(id)
+                    });
+                }
+                let vector = |id: u64| vec![0.5 + id as f32; dim];
+                let vectors: Vec<_> = ids.iter().map(|&id| (id, vector(id))).collect();
+                let given: Vec<_> = vectors.iter().map(|(id, v)| (*id, &v[..])).collect();
+                let embedded = store.embed(&given).ok();
+                let distinct: HashSet<_> = ids.iter().collect();
+                let rows = model.live(&ids).map(|rows| rows.collect::<Vec<_>>());
+                let rows = rows.filter(|rows| {
+                    let without = rows.iter().all(|row| row.memory.embedding.is_none());
+                    without && distinct.len() == ids.len()
+                });
+                assert_eq!(embedded, rows.as_ref().map(Vec::len));
+                for row in rows.into_iter().flatten() {
+                    row.memory.embedding = Some(vector(row.id));
                 }
             }
             Op::Delete(ids) => {

@@ -45,6 +45,7 @@ fn assert_reads(store: &Path, snapshot: &Snapshot) {
             "id": memory.id,
             "text": memory.text,
             "last_access": memory.last_access,
+            "importance": memory.importance,
             "embedding": vector.unwrap_or(vec![0.0; snapshot.dim().get()]),
         });
         assert_eq!(found, expected);
@@ -64,12 +65,21 @@ fn a_short_script_reads_a_store_from_its_description() {
         store.touch(Agent::OWN, &[0, 7, 29], 1_000_000).unwrap();
         store.touch(OTHER, &[0, 8], 2_000_000).unwrap();
         store.delete(&[0, 5, 28]).unwrap();
+        store.embed(&[(4, &[0.5, 1.0, -2.0])]).unwrap();
+        store
+            .set_importance(Agent::OWN, &[2, 3], Some(9.5))
+            .unwrap();
+        store.set_importance(OTHER, &[6], Some(0.25)).unwrap();
         let refused = run(&path);
         let told = String::from_utf8(refused.stderr).unwrap();
         assert!(
             !refused.status.success() && told.contains("close the store first"),
             "{told}"
         );
+        store.checkpoint().unwrap();
+        assert_reads(&path, &store.snapshot());
+        store.embed(&[(7, &[3.0; 3]), (1, &[-1.0; 3])]).unwrap();
+        store.set_importance(Agent::OWN, &[2], None).unwrap();
         store.checkpoint().unwrap();
         assert_reads(&path, &store.snapshot());
         store.compact().unwrap();

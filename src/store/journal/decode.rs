@@ -1,7 +1,9 @@
 //! Bodies of records, read. Decoding borrows from the bytes and trusts none of them: every length is checked
 //! against what is left before it is used.
 
-use super::record::{APPEND, Body, DELETE, HEAD_BYTES, Head, Ids, Record, Row, TOUCH, Vector};
+use super::record::{
+    APPEND, Body, DELETE, EMBED, HEAD_BYTES, Head, IMPORTANCE, Ids, Record, Row, TOUCH, Vector,
+};
 use crate::store::evidence;
 use crate::store::format::NO_EXPIRY;
 
@@ -47,6 +49,20 @@ pub(super) fn decode<'a>(
             ids: reader.ids()?,
         },
         DELETE => Body::Delete { ids: reader.ids()? },
+        EMBED => {
+            let count = reader.u32()?;
+            // Not sized by the count: it may be anything.
+            let mut vectors = Vec::new();
+            for _ in 0..count {
+                vectors.push((reader.u64()?, reader.vector(embedding_bytes)?));
+            }
+            Body::Embed { vectors }
+        }
+        IMPORTANCE => Body::Importance {
+            agent: reader.u32()?,
+            importance: reader.importance_or_none()?,
+            ids: reader.ids()?,
+        },
         _ => {
             return Err(Undecodable {
                 at: HEAD_BYTES,
@@ -147,15 +163,38 @@ impl<'a> Reader<'a> {
         }
     }
 
+    fn importance(&mut self) -> Result<f32, Undecodable> {
+        self.allowed(
+            Self::f32,
+            |x| x.is_finite() && x.to_bits() != (-0.0_f32).to_bits(),
+            "an importance in it is not finite, or -0",
+        )
+    }
+
+    fn importance_or_none(&mut self) -> Result<Option<f32>, Undecodable> {
+        let what = "neither an importance nor none is in it";
+        match self.allowed(Self::u8, |&flag| flag <= 1, what)? {
+            0 => Ok(None),
+            _ => self.importance().map(Some),
+        }
+    }
+
+    fn vector(&mut self, embedding_bytes: usize) -> Result<Vector<'a>, Undecodable> {
+        Ok(Vector {
+            inv_norm: self.allowed(
+                Self::f32,
+                |x| x.is_finite() && *x > 0.0,
+                "an inverse norm in it is not finite and above 0",
+            )?,
+            elements: self.take(embedding_bytes)?,
+        })
+    }
+
     fn row(&mut self, embedding_bytes: usize) -> Result<Row<'a>, Undecodable> {
         let created = self.i64()?;
         let last_access = self.i64()?;
         let expiry = self.i64()?;
-        let importance = self.allowed(
-            Self::f32,
-            |x| x.is_finite() && x.to_bits() != (-0.0_f32).to_bits(),
-            "an importance in it is not finite, or -0",
-        )?;
+        let importance = self.importance()?;
         let depth = self.u32()?;
         let inv_norm = self.allowed(
             Self::f32,

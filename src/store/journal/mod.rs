@@ -1,4 +1,4 @@
-//! The journal: what was appended, touched and deleted since the columns were last written, as bytes.
+//! The journal: what was appended and changed since the columns were last written, as bytes.
 //!
 //! Here is only what needs no file: `segment` knows a segment's name and header, `record` and `decode` what
 //! follows them, `replay` what a journal that was found says, and `salvage` what of a damaged one can be used. [`format`](mod@crate::store::format)

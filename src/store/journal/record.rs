@@ -17,6 +17,8 @@ const SUM_AT: usize = 24;
 pub(super) const APPEND: u8 = 1;
 pub(super) const TOUCH: u8 = 2;
 pub(super) const DELETE: u8 = 3;
+pub(super) const EMBED: u8 = 4;
+pub(super) const IMPORTANCE: u8 = 5;
 
 /// A record that was read and can be trusted.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,6 +49,14 @@ pub(in crate::store) enum Body<'a> {
     Touch { agent: u32, now: i64, ids: Ids<'a> },
     /// Memories were deleted.
     Delete { ids: Ids<'a> },
+    /// Memories that were stored without a vector were given one.
+    Embed { vectors: Vec<(u64, Vector<'a>)> },
+    /// Memories have this importance for `agent`; `None`: the one they were stored with.
+    Importance {
+        agent: u32,
+        importance: Option<f32>,
+        ids: Ids<'a>,
+    },
 }
 
 /// A memory as a record holds it. Its id follows from its place.
@@ -189,6 +199,26 @@ fn put_body(body: &Body<'_>, out: &mut Vec<u8>) {
         }
         Body::Delete { ids } => {
             out.push(DELETE);
+            put_ids(*ids, out);
+        }
+        Body::Embed { vectors } => {
+            out.push(EMBED);
+            out.extend((vectors.len() as u32).to_le_bytes());
+            for (id, vector) in vectors {
+                out.extend(id.to_le_bytes());
+                out.extend(vector.inv_norm.to_le_bytes());
+                out.extend_from_slice(vector.elements);
+            }
+        }
+        Body::Importance {
+            agent,
+            importance,
+            ids,
+        } => {
+            out.push(IMPORTANCE);
+            out.extend(agent.to_le_bytes());
+            out.push(importance.is_some().into());
+            out.extend(importance.iter().flat_map(|value| value.to_le_bytes()));
             put_ids(*ids, out);
         }
     }

@@ -116,6 +116,22 @@ impl Blocks {
         }
     }
 
+    /// Each `len` bytes, from the first to the last that are whole: where they start, and the bytes or why they cannot
+    /// be used.
+    pub(super) fn for_each_entry(
+        &mut self,
+        len: usize,
+        mut each: impl FnMut(u64, Result<&[u8], Cause>),
+    ) {
+        for n in 0..self.bytes / len as u64 {
+            let offset = n * len as u64;
+            match self.read(offset, len) {
+                Ok(entry) => each(offset, Ok(&entry)),
+                Err(cause) => each(offset, Err(cause)),
+            }
+        }
+    }
+
     fn len_of(&self, n: usize) -> usize {
         let start = n as u64 * BLOCK_BYTES as u64;
         (self.bytes - start).min(BLOCK_BYTES as u64) as usize

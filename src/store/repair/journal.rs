@@ -7,11 +7,11 @@ use crate::store::error::OpenError;
 use crate::store::files::{self, Files};
 use crate::store::format::MAX_ROWS;
 use crate::store::journal::{
-    Body, Dropped, Origin, Record, Replay, Row, Segment, file_name, header_of, is_continuation,
-    number_in, salvage,
+    Body, Dropped, Origin, Record, Replay, Row, Segment, Vector, file_name, header_of,
+    is_continuation, number_in, salvage,
 };
 use crate::store::{column, recover};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -36,6 +36,10 @@ pub(super) struct Records<'a> {
     pub(super) appended: Vec<(u64, Row<'a>)>,
     /// Ids, agents and times.
     pub(super) touches: Vec<(u64, u32, i64)>,
+    /// Ids, agents and importances, in the order they were given; `None`: the one the memory was stored with.
+    pub(super) overrides: Vec<(u64, u32, Option<f32>)>,
+    /// Vectors that came after their memories, by id.
+    pub(super) vectors: HashMap<u64, Vector<'a>>,
     pub(super) deletes: HashSet<u64>,
     /// Above all ids that were given, as far as is known.
     pub(super) next_id: u64,
@@ -307,6 +311,8 @@ impl<'a> Records<'a> {
         Records {
             appended: Vec::new(),
             touches: Vec::new(),
+            overrides: Vec::new(),
+            vectors: HashMap::new(),
             deletes: HashSet::new(),
             next_id,
         }
@@ -339,6 +345,24 @@ impl<'a> Records<'a> {
             }
             Body::Delete { ids } => {
                 self.deletes.extend(ids.iter());
+                self.given(ids.iter());
+                Ok(())
+            }
+            Body::Embed { vectors } => {
+                for &(id, vector) in vectors {
+                    // The first one stays.
+                    self.vectors.entry(id).or_insert(vector);
+                }
+                self.given(vectors.iter().map(|&(id, _)| id));
+                Ok(())
+            }
+            Body::Importance {
+                agent,
+                importance,
+                ids,
+            } => {
+                let all = ids.iter().map(|id| (id, *agent, *importance));
+                self.overrides.extend(all);
                 self.given(ids.iter());
                 Ok(())
             }

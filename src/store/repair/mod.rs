@@ -5,7 +5,7 @@
 //! - The damaged store stays as it is, byte for byte: no lock is taken and nothing opened for writing. The new
 //!   one is made under a temporary name, so that there is a whole one or none.
 //! - What is kept is what was stored, unless the report says otherwise: ids (gaps stay gaps), the next id,
-//!   kinds, the model, last accesses of every agent; embeddings and evidence bit for bit. Deleted memories
+//!   kinds, the model, last accesses and importances of every agent; embeddings and evidence bit for bit. Deleted memories
 //!   are left out.
 //! - Every memory of the damaged store is kept, or was deleted, or is in [`RepairReport::lost`]; every part of
 //!   a kept one that is not what it was is in [`RepairReport::reduced`].
@@ -29,14 +29,17 @@
 //! | key, payload, evidence, expiry | none | what the memory says and how it is scored stays |
 //! | depth, kind | 0, `unknown` | the same |
 //! | touches | as far as they can be read | last accesses only become later by them |
+//! | importances of agents' own | as far as they can be read | the one it was stored with is a memory's own |
+//! | vectors that came later | as far as they can be read | a memory without one can still be read |
 //! | deletes | as far as they can be read | rather one memory too many: those that may be there again are told |
 //!
 //! If two memories have one key, a delete between them was lost: the later one has the key.
 //!
 //! *The journal.* If it is as opening wants it, all of it holds, and what a crash left at its end is left out, as
 //! opening does. Otherwise every record counts that is whole by itself, before and after the damage: a
-//! touch is a maximum, an id is never given again, so touches and deletes hold whatever is missing before
-//! them, and an append whose ids are above all others is one. Ids that lost appends may have given are
+//! touch is a maximum, an id is never given again, a vector stays, so touches, deletes and vectors hold whatever is
+//! missing before them; of an agent's importances the last that is found holds; and an append whose ids are above
+//! all others is one. Ids that lost appends may have given are
 //! skipped. A last segment that is missing cannot be told from one that never was.
 //!
 //! *Without a manifest* (missing, or one byte of it damaged) there are no checksums, kinds or model. The

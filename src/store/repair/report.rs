@@ -17,7 +17,7 @@ pub struct RepairReport {
     pub lost: Vec<Lost>,
     /// What memories in the new store are without.
     pub reduced: Vec<Reduced>,
-    /// Bytes that said what was appended, touched or deleted and cannot be read.
+    /// Bytes that said what was appended or changed and cannot be read.
     pub changes: Vec<LostChanges>,
     /// Why the manifest could not be used, if it could not. No checksum was compared then: what is kept is what
     /// could be decoded.
@@ -132,12 +132,17 @@ impl Display for Part {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Changes {
-    /// Appends, touches and deletes of the journal.
+    /// All that was written to the journal.
     Journal,
     /// Touches that are in a file of their own since a checkpoint.
     Touches,
     /// Deletes that are in a file of their own since a checkpoint: memories may be there again.
     Deletes,
+    /// Importances of agents' own that are in a file of their own since a checkpoint: memories have the one they were
+    /// stored with.
+    Importances,
+    /// Vectors that came after their memories were in the columns: those are without.
+    Vectors,
 }
 
 impl Changes {
@@ -147,11 +152,13 @@ impl Changes {
             Changes::Journal => "journal",
             Changes::Touches => "touches",
             Changes::Deletes => "deletes",
+            Changes::Importances => "importances",
+            Changes::Vectors => "vectors",
         }
     }
 }
 
-/// Bytes that said what was appended, touched or deleted, and cannot be read any more.
+/// Bytes that said what was appended or changed, and cannot be read any more.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct LostChanges {
@@ -200,6 +207,15 @@ impl Display for LostChanges {
             Changes::Deletes => {
                 write!(f, "up to {} deleted memories may be there again", bytes / 4)
             }
+            Changes::Importances => write!(
+                f,
+                "up to {} importances of agents' own are lost",
+                bytes / 12
+            ),
+            Changes::Vectors => write!(
+                f,
+                "{bytes} bytes of vectors that came later are lost, and memories are without"
+            ),
         }
     }
 }

@@ -7,21 +7,23 @@ use super::journal::{Journal, Records};
 use super::report::{Lost, Part, Reduced, RepairReport};
 use super::rows::{Reader, Salvaged};
 use super::source::Source;
-use super::survey::{deleted, ids, least_importance, owners, touched, unknown_id};
-use crate::store::access::Agent;
+use super::survey::{
+    deleted, ids, least_importance, overrides, owners, touched, unknown_id, vectors,
+};
 use crate::store::damage::Problem;
+use crate::store::entries::{override_entry, touched_entry};
 use crate::store::error::WriteError;
 use crate::store::files::Files;
 use crate::store::format::{Column, NO_EXPIRY};
-use crate::store::journal::Row;
+use crate::store::journal::{Row, Vector};
 use crate::store::kinds::Kinds;
 use crate::store::manifest::Manifest;
 use crate::store::memory::Kind;
 use crate::store::open::{CreateOptions, fill};
-use crate::store::recover::touched_entry;
+use crate::store::own::Agent;
 use crate::store::rows::RowWriter;
 use crate::store::tail::StoredRow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -39,10 +41,14 @@ pub(super) fn rewrite(
     let mut reader = Reader::open(&**files, dir, source);
     let live = deleted(&**files, dir, source, &mut report);
     let touched = touched(&**files, dir, source, &mut report);
+    let overrides = overrides(&**files, dir, source, &mut report);
+    let late = vectors(&**files, dir, source, &mut report);
     let (ids, next_id) = ids(&mut reader, source, &mut report);
     let journal = Journal::load(&**files, dir, source)?;
     let mut records = journal.records(source, next_id, &mut report);
     records.touches.sort_unstable();
+    // Those of one memory stay in the order they were given.
+    records.overrides.sort_by_key(|&(id, _, _)| id);
     let is_live = |row: usize| live.is_live(row) && !records.deletes.contains(&ids[row]);
 
     let options = CreateOptions {
@@ -59,8 +65,11 @@ pub(super) fn rewrite(
         owners: owners(&mut reader, &records, is_live),
         least_importance: least_importance(&mut reader, &records, is_live),
         touched: &touched,
+        overrides: &overrides,
+        late: &late,
         records: &records,
         differences: Vec::new(),
+        importances: BTreeMap::new(),
         reader,
         report,
     };
@@ -126,13 +135,18 @@ struct Rewrite<'a> {
     least_importance: f32,
     /// Rows, agents and times, ascending.
     touched: &'a [(u32, u32, i64)],
+    /// Rows, agents and importances, ascending by row.
+    overrides: &'a [(u32, u32, f32)],
+    /// Vectors that came after their rows were in the columns.
+    late: &'a HashMap<usize, (Vec<u8>, f32)>,
     records: &'a Records<'a>,
     /// Of the new store.
     differences: Vec<(Agent, usize, i64)>,
+    importances: BTreeMap<(Agent, usize), f32>,
     report: RepairReport,
 }
 
-impl Rewrite<'_> {
+impl<'a> Rewrite<'a> {
     /// Writes a row of the columns. `no_id`: why it has a new id.
     fn column_row(&mut self, row: usize, id: u64, no_id: Option<Cause>) -> Result<(), WriteError> {
         let salvaged = match self.reader.row(row) {
@@ -143,20 +157,27 @@ impl Rewrite<'_> {
             }
         };
         let Salvaged { mut without, .. } = salvaged;
+        let known_id = no_id.is_none().then_some(id);
+        let late = self.late(row, known_id, &mut without);
+        if late.is_some() {
+            // It had none in its column, whatever can be read there.
+            without.retain(|(part, _)| *part != Part::Embedding);
+        }
+        let vector = salvaged.vector.as_ref().map(|(elements, inv_norm)| Vector {
+            inv_norm: *inv_norm,
+            elements,
+        });
+        let vector = vector.or(late);
         without.extend(no_id.map(|cause| (Part::Id, cause)));
         let kind = match (salvaged.kind, self.source.checked) {
             (Some(kind), true) => kind,
             (Some(kind), false) => self.intern(row, &format!("kind {kind}"), &mut without),
             (None, _) => self.intern(row, UNKNOWN_KIND, &mut without),
         };
-        let (elements, inv_norm) = match salvaged.vector {
-            Some((elements, inv_norm)) => (Some(elements), inv_norm),
-            None => (None, 0.0),
-        };
         let zeros = std::mem::take(&mut self.zeros);
         let stored = StoredRow {
-            elements: elements.as_deref().unwrap_or(&zeros),
-            inv_norm,
+            elements: vector.map_or(&zeros, |vector| vector.elements),
+            inv_norm: vector.map_or(0.0, |vector| vector.inv_norm),
             id,
             created: salvaged.created,
             last_access: salvaged.last_access,
@@ -178,20 +199,10 @@ impl Rewrite<'_> {
     fn journal_row(&mut self, row: usize, id: u64, memory: &Row<'_>) -> Result<(), WriteError> {
         let mut without = Vec::new();
         let kind = self.intern(row, memory.kind, &mut without);
-        let vector = memory.vector.filter(|vector| {
-            let computed = self.reader.norms.of(vector.elements);
-            let agrees = computed.is_ok_and(|norm| norm.to_bits() == vector.inv_norm.to_bits());
-            if !agrees {
-                let problem = Problem::InvNorm {
-                    row,
-                    stored: vector.inv_norm,
-                    computed: computed.unwrap_or(f32::NAN),
-                };
-                let cause = self.reader.cause(Column::InvNorm, row as u64 * 4, problem);
-                without.push((Part::Embedding, cause));
-            }
-            agrees
-        });
+        let vector = match memory.vector {
+            Some(vector) => self.sound(row, vector, &mut without),
+            None => self.late(row, Some(id), &mut without),
+        };
         let zeros = std::mem::take(&mut self.zeros);
         let stored = StoredRow {
             elements: vector.map_or(&zeros, |vector| vector.elements),
@@ -211,6 +222,42 @@ impl Rewrite<'_> {
         let written = self.write(row, stored, without);
         self.zeros = zeros;
         written
+    }
+
+    /// The vector that a row was given later, in a file or in the journal.
+    fn late(
+        &mut self,
+        row: usize,
+        id: Option<u64>,
+        without: &mut Vec<(Part, Cause)>,
+    ) -> Option<Vector<'a>> {
+        if let Some((elements, inv_norm)) = self.late.get(&row) {
+            let inv_norm = *inv_norm;
+            return Some(Vector { inv_norm, elements });
+        }
+        let &vector = self.records.vectors.get(&id?)?;
+        self.sound(row, vector, without)
+    }
+
+    /// A vector of the journal, if its inverse norm is its own.
+    fn sound<'v>(
+        &mut self,
+        row: usize,
+        vector: Vector<'v>,
+        without: &mut Vec<(Part, Cause)>,
+    ) -> Option<Vector<'v>> {
+        let computed = self.reader.norms.of(vector.elements);
+        let agrees = computed.is_ok_and(|norm| norm.to_bits() == vector.inv_norm.to_bits());
+        if !agrees {
+            let problem = Problem::InvNorm {
+                row,
+                stored: vector.inv_norm,
+                computed: computed.unwrap_or(f32::NAN),
+            };
+            let cause = self.reader.cause(Column::InvNorm, row as u64 * 4, problem);
+            without.push((Part::Embedding, cause));
+        }
+        agrees.then_some(vector)
     }
 
     fn write(
@@ -239,15 +286,29 @@ impl Rewrite<'_> {
             .iter()
             .map(|&(_, agent, time)| (agent, time));
         // One with a new id had another in the journal.
-        let from_journal = match without.iter().any(|(part, _)| *part == Part::Id) {
-            true => &[],
-            false => of(&self.records.touches, id),
+        let has_new_id = without.iter().any(|(part, _)| *part == Part::Id);
+        let (touches, overrides) = match has_new_id {
+            true => (&[][..], &[][..]),
+            false => (
+                of(&self.records.touches, id),
+                of(&self.records.overrides, id),
+            ),
         };
-        let from_journal = from_journal.iter().map(|&(_, agent, time)| (agent, time));
+        let from_journal = touches.iter().map(|&(_, agent, time)| (agent, time));
         let later = from_file
             .chain(from_journal)
             .filter(|&(_, time)| time > stored.last_access);
         (self.differences).extend(later.map(|(agent, time)| (Agent(agent), new_row, time)));
+        for &(_, agent, importance) in of(self.overrides, row as u32) {
+            self.importances.insert((Agent(agent), new_row), importance);
+        }
+        for &(_, agent, importance) in overrides {
+            let own = (Agent(agent), new_row);
+            match importance {
+                Some(importance) => self.importances.insert(own, importance),
+                None => self.importances.remove(&own),
+            };
+        }
         let reduced = without.into_iter().map(|(part, cause)| Reduced {
             row,
             id,
@@ -293,6 +354,10 @@ impl Rewrite<'_> {
         for &difference in &self.differences {
             (self.writer).bytes(Column::Access, &touched_entry(difference))?;
         }
+        for (&(agent, row), &importance) in &self.importances {
+            let entry = override_entry((agent, row, importance));
+            (self.writer).bytes(Column::Override, &entry)?;
+        }
         self.writer.finish(manifest)?;
         self.writer.keep();
         manifest.sequence += 1;
@@ -313,8 +378,8 @@ impl Rewrite<'_> {
 }
 
 /// The entries that begin with `first`, of sorted ones.
-fn of<T: Ord + Copy>(sorted: &[(T, u32, i64)], first: T) -> &[(T, u32, i64)] {
-    let start = sorted.partition_point(|&(other, _, _)| other < first);
-    let len = sorted[start..].partition_point(|&(other, _, _)| other == first);
+fn of<T: Ord + Copy, V>(sorted: &[(T, u32, V)], first: T) -> &[(T, u32, V)] {
+    let start = sorted.partition_point(|(other, _, _)| *other < first);
+    let len = sorted[start..].partition_point(|(other, _, _)| *other == first);
     &sorted[start..start + len]
 }

@@ -4,12 +4,11 @@ use super::Cause;
 use super::blocks::Blocks;
 use super::report::Part;
 use super::source::Source;
-use crate::kernel::{Dtype, RowProblem, Rows, f16, inv_norms};
 use crate::store::damage::Problem;
 use crate::store::evidence;
 use crate::store::files::Files;
 use crate::store::format::{Column, MAX_KINDS, NO_EXPIRY};
-use std::num::NonZeroUsize;
+use crate::store::norms::Norms;
 use std::path::Path;
 
 /// A row as far as it can be read.
@@ -265,46 +264,5 @@ impl Reader {
 
     fn end(&mut self, ends: Column, row: usize) -> Result<u64, Cause> {
         self.fixed(ends, row).map(u64::from_le_bytes)
-    }
-}
-
-/// Computes inverse norms of elements as they are stored.
-pub(super) struct Norms {
-    dim: NonZeroUsize,
-    aligned: Aligned,
-}
-
-enum Aligned {
-    F32(Vec<f32>),
-    F16(Vec<f16>),
-}
-
-impl Norms {
-    fn new(dim: NonZeroUsize, dtype: Dtype) -> Norms {
-        let aligned = match dtype {
-            Dtype::F32 => Aligned::F32(vec![0.0; dim.get()]),
-            Dtype::F16 => Aligned::F16(vec![f16::ZERO; dim.get()]),
-        };
-        Norms { dim, aligned }
-    }
-
-    /// The inverse norm of `dim` elements at any address; 0 if they are what a row without a vector holds.
-    pub(super) fn of(&mut self, elements: &[u8]) -> Result<f32, RowProblem> {
-        if elements.iter().all(|&byte| byte == 0) {
-            return Ok(0.0);
-        }
-        let row = match &mut self.aligned {
-            Aligned::F32(row) => {
-                bytemuck::cast_slice_mut(row).copy_from_slice(elements);
-                Rows::F32(row)
-            }
-            Aligned::F16(row) => {
-                bytemuck::cast_slice_mut(row).copy_from_slice(elements);
-                Rows::F16(row)
-            }
-        };
-        let mut inv_norm = [0.0];
-        inv_norms(self.dim, row, &mut inv_norm).map_err(|error| error.problem)?;
-        Ok(inv_norm[0])
     }
 }

@@ -23,6 +23,8 @@ pub(super) struct Source {
     /// Files of touches, and of deletes: without a manifest there may be several.
     pub(super) touches: Vec<Entry>,
     pub(super) deletes: Vec<Entry>,
+    /// The file of agents' own importances; without a manifest the newest, if there is one.
+    pub(super) overrides: Option<Entry>,
 }
 
 impl Source {
@@ -36,6 +38,7 @@ impl Source {
             Ok(manifest) => Ok(Source {
                 touches: vec![manifest.column(Column::Access).clone()],
                 deletes: vec![manifest.column(Column::Deleted).clone()],
+                overrides: Some(manifest.column(Column::Override).clone()),
                 manifest,
                 checked: true,
             }),
@@ -122,8 +125,10 @@ impl Source {
         report.manifest = Some(problem);
         let mut manifest = Manifest::new(dim, dtype, None);
         manifest.rows = rows;
-        for column in Column::ALL.into_iter().filter(|column| column.is_of_rows()) {
-            manifest.columns[column as usize] = entry(column, generation);
+        for column in Column::ALL {
+            if !column.is_written_anew() {
+                manifest.columns[column as usize] = entry(column, generation);
+            }
         }
         // Deleted rows and touches only become more: those of all files hold. But rows are numbered as in this
         // generation only until the next one.
@@ -138,6 +143,7 @@ impl Source {
         Ok(Source {
             touches: changes(Column::Access),
             deletes: changes(Column::Deleted),
+            overrides: changes(Column::Override).pop(),
             manifest,
             checked: false,
         })

@@ -8,11 +8,14 @@ use super::report::{Changes, LostChanges, RepairReport};
 use super::rows::Reader;
 use super::source::Source;
 use crate::store::damage::Problem;
+use crate::store::entries::{
+    OVERRIDE_BYTES, TOUCHED_BYTES, override_in, touched_in, vector_bytes, vector_in,
+};
 use crate::store::files::Files;
 use crate::store::format::Column;
 use crate::store::live::Live;
 use crate::store::manifest::Entry;
-use crate::store::recover::{TOUCHED_BYTES, touched_in};
+use crate::store::norms::Norms;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -191,4 +194,97 @@ pub(super) fn touched(
     }
     touched.sort_unstable();
     touched
+}
+
+/// Rows, agents and importances of agents' own that can be read, ascending by row.
+pub(super) fn overrides(
+    files: &dyn Files,
+    dir: &Path,
+    source: &Source,
+    report: &mut RepairReport,
+) -> Vec<(u32, u32, f32)> {
+    let rows = source.manifest.rows as usize;
+    let Some(entry) = &source.overrides else {
+        return Vec::new();
+    };
+    let (mut overrides, mut wrong) = (Vec::new(), Vec::new());
+    let mut file = open(files, dir, source, entry);
+    file.for_each_entry(OVERRIDE_BYTES, |offset, entry| {
+        let decoded = entry.map(|bytes| override_in(&std::array::from_fn(|i| bytes[i])));
+        match decoded {
+            Ok((_, row, _)) if row >= rows => {
+                wrong.push((offset, Problem::OverrideRow { row, rows }));
+            }
+            Ok((_, row, value)) if !value.is_finite() => {
+                wrong.push((offset, Problem::Importance { row, value }));
+            }
+            // No -0: least and greatest must not depend on the order.
+            Ok((agent, row, value)) => overrides.push((row as u32, agent.0, value + 0.0)),
+            Err(cause) => note(report, Changes::Importances, OVERRIDE_BYTES, &cause),
+        }
+    });
+    for (offset, problem) in wrong {
+        let cause = file.cause(offset, problem);
+        note(report, Changes::Importances, OVERRIDE_BYTES, &cause);
+    }
+    overrides.sort_by_key(|&(row, agent, _)| (row, agent));
+    overrides
+}
+
+/// Vectors that came after their rows were in the columns, with their inverse norms, as far as they can be read and
+/// can be the rows'.
+pub(super) fn vectors(
+    files: &dyn Files,
+    dir: &Path,
+    source: &Source,
+    report: &mut RepairReport,
+) -> HashMap<usize, (Vec<u8>, f32)> {
+    let manifest = &source.manifest;
+    let rows = manifest.rows as usize;
+    let entry_bytes = vector_bytes(manifest);
+    let mut norms = Norms::new(manifest.dim, manifest.dtype);
+    let (mut vectors, mut wrong) = (HashMap::new(), Vec::new());
+    let mut file = source.open(files, dir, Column::Vectors);
+    file.for_each_entry(entry_bytes, |offset, entry| {
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(cause) => return note(report, Changes::Vectors, entry_bytes, &cause),
+        };
+        let (row, vector) = vector_in(entry, entry_bytes).expect("as many bytes as were asked for");
+        let stored = vector.inv_norm;
+        let impossible = |what| Problem::LateVector { row, what };
+        let problem = match norms.of(vector.elements) {
+            _ if row >= rows => impossible("there is no such row"),
+            _ if vectors.contains_key(&row) => impossible("it was given another before"),
+            Ok(computed) if computed.to_bits() == stored.to_bits() && stored != 0.0 => {
+                vectors.insert(row, (vector.elements.to_vec(), stored));
+                return;
+            }
+            Ok(computed) => Problem::InvNorm {
+                row,
+                stored,
+                computed,
+            },
+            Err(problem) => Problem::Elements { row, problem },
+        };
+        wrong.push((offset, problem));
+    });
+    for (offset, problem) in wrong {
+        let cause = file.cause(offset, problem);
+        note(report, Changes::Vectors, entry_bytes, &cause);
+    }
+    vectors
+}
+
+/// Takes note of an entry that is lost. Those that are lost by one damage are told as one.
+fn note(report: &mut RepairReport, changes: Changes, bytes: usize, cause: &Cause) {
+    let lost = LostChanges::new(changes, bytes as u64, cause);
+    match report.changes.last_mut() {
+        Some(last)
+            if (last.changes, &last.path, last.offset) == (changes, &lost.path, lost.offset) =>
+        {
+            last.bytes += lost.bytes;
+        }
+        _ => report.changes.push(lost),
+    }
 }

@@ -225,6 +225,33 @@ fn segments_rank_as_their_rows_do_in_one_piece() {
 }
 
 #[test]
+fn segments_are_cut_where_vectors_came_later_and_where_an_agent_has_its_own_importance() {
+    let mut state = state_of(31, 22);
+    let elements = [0; 6];
+    let vector = Vector {
+        inv_norm: 1.0,
+        elements: &elements,
+    };
+    // Those without a vector are every fifth.
+    for row in [5, 20, 25] {
+        assert!(state.embed(row, vector));
+    }
+    assert!(!state.embed(4, vector) && !state.embed(5, vector));
+    assert_eq!(ends(&state, Agent::OWN), [5, 6, 20, 21, 22, 24, 30, 31]);
+    state.set_importance(Agent(1), 12, Some(2.0));
+    assert_eq!(
+        ends(&state, Agent(1)),
+        [5, 6, 10, 15, 20, 21, 22, 24, 30, 31]
+    );
+    assert_eq!(ends(&state, Agent(2)).len(), 8);
+    // In columns that hold it, no row is another's segment.
+    let kept = Kept::new(&state.live);
+    let (manifest, columns) = written(&state, 0..31);
+    let compacted = state.compacted(&kept, manifest, columns);
+    assert_eq!(ends(&compacted, Agent::OWN), [31]);
+}
+
+#[test]
 fn a_deleted_memorys_key_can_be_given_again_and_again() {
     let mut state = empty(Dtype::F32);
     for id in 0..50 {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::kernel::f16;
 
 const CHUNK: usize = 4;
 const DIM: usize = 3;

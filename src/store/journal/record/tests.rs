@@ -134,7 +134,22 @@ proptest! {
     }
 
     #[test]
-    fn no_body_panics(kind in 0_u8..5, mut body in vec(any::<u8>(), 0..200)) {
+    fn embeds_and_importances_come_back(
+        agent: u32,
+        ids in vec(any::<u64>(), 0..9),
+        vectors in vec((any::<u64>(), f32::MIN_POSITIVE..f32::MAX, any::<[u8; EMBEDDING_BYTES]>()), 0..5),
+        importance in proptest::option::of(-9.0..9.0_f32),
+    ) {
+        let importance = importance.map(|value| value + 0.0);
+        comes_back(Body::Importance { agent, importance, ids: Ids::new(&ids) })?;
+        let vectors = vectors.iter().map(|(id, inv_norm, elements)| {
+            (*id, Vector { inv_norm: *inv_norm, elements })
+        });
+        comes_back(Body::Embed { vectors: vectors.collect() })?;
+    }
+
+    #[test]
+    fn no_body_panics(kind in 0_u8..7, mut body in vec(any::<u8>(), 0..200)) {
         body.insert(0, kind);
         let _ = decoded_body(&body);
     }
@@ -184,6 +199,34 @@ fn records_are_laid_out_as_described() {
     });
     let expected = [3, 1, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0];
     assert_eq!(delete[HEAD_BYTES..], expected);
+
+    let vector = Vector {
+        inv_norm: 0.5,
+        elements: b"vector",
+    };
+    let embed = encoded(&Body::Embed {
+        vectors: vec![(9, vector)],
+    });
+    let expected = [
+        &[4, 1, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0][..],
+        &[0, 0, 0, 0x3f],
+        b"vector",
+    ];
+    assert_eq!(embed[HEAD_BYTES..], expected.concat());
+
+    let importance = |importance| {
+        let ids = Ids::new(&[9]);
+        encoded(&Body::Importance {
+            agent,
+            importance,
+            ids,
+        })
+    };
+    let id = [1, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0];
+    let expected = [&[5, 1, 0, 0, 0, 1, 0, 0, 0x40, 0x40][..], &id].concat();
+    assert_eq!(importance(Some(3.0))[HEAD_BYTES..], expected);
+    let expected = [&[5, 1, 0, 0, 0, 0][..], &id].concat();
+    assert_eq!(importance(None)[HEAD_BYTES..], expected);
 
     let append = encoded(&an_append());
     let expected = [
@@ -328,6 +371,42 @@ fn what_a_column_may_not_hold_is_refused_with_its_place() {
 }
 
 #[test]
+fn an_importance_or_a_vector_that_no_column_may_hold_is_refused_with_its_place() {
+    let ids = Ids::new(&[9]);
+    let vector = Vector {
+        inv_norm: 0.5,
+        elements: b"vector",
+    };
+    let importance = Body::Importance {
+        agent: 0,
+        importance: Some(1.0),
+        ids,
+    };
+    let embed = Body::Embed {
+        vectors: vec![(9, vector)],
+    };
+    let set = |body: &Body<'_>, at: usize, value: &[u8]| {
+        let mut bytes = encoded(body)[HEAD_BYTES..].to_vec();
+        bytes[at..at + value.len()].copy_from_slice(value);
+        let flaw = decoded_body(&bytes).unwrap_err();
+        (flaw.at - HEAD_BYTES, flaw.what)
+    };
+    for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0] {
+        let found = set(&importance, 6, &value.to_le_bytes());
+        assert_eq!(found, (6, "an importance in it is not finite, or -0"));
+    }
+    for flag in [2, 255] {
+        let found = set(&importance, 5, &[flag]);
+        assert_eq!(found, (5, "neither an importance nor none is in it"));
+    }
+    for value in [f32::NAN, f32::INFINITY, -1.0, 0.0, -0.0] {
+        let found = set(&embed, 13, &value.to_le_bytes());
+        let what = "an inverse norm in it is not finite and above 0";
+        assert_eq!(found, (13, what), "{value}");
+    }
+}
+
+#[test]
 fn hostile_counts_and_lengths_are_refused_without_allocating() {
     let short = "it is shorter than it says";
     let huge = u32::MAX.to_le_bytes();
@@ -342,8 +421,24 @@ fn hostile_counts_and_lengths_are_refused_without_allocating() {
     }
     let ids = Ids::new(&[1, 2]);
     let (agent, now) = (0, 0);
-    let bodies = [Body::Touch { agent, now, ids }, Body::Delete { ids }];
-    for (body, at) in bodies.iter().zip([13, 1]) {
+    let importance = Some(1.0);
+    let vector = Vector {
+        inv_norm: 0.5,
+        elements: b"vector",
+    };
+    let bodies = [
+        Body::Touch { agent, now, ids },
+        Body::Delete { ids },
+        Body::Importance {
+            agent,
+            importance,
+            ids,
+        },
+        Body::Embed {
+            vectors: vec![(1, vector), (2, vector)],
+        },
+    ];
+    for (body, at) in bodies.iter().zip([13, 1, 10, 1]) {
         for count in [3, u32::MAX, 1 << 29, 1 << 31] {
             let mut body = encoded(body)[HEAD_BYTES..].to_vec();
             body[at..at + 4].copy_from_slice(&u32::to_le_bytes(count));

@@ -18,11 +18,17 @@ struct ModelRow {
     given: Given,
     live: bool,
     touched: BTreeMap<Agent, i64>,
+    importances: BTreeMap<Agent, f32>,
 }
 
 impl ModelRow {
     fn last_access(&self, agent: Agent) -> i64 {
         self.touched.get(&agent).copied().unwrap_or(self.given.time)
+    }
+
+    fn importance(&self, agent: Agent) -> f32 {
+        let own = self.importances.get(&agent).copied();
+        own.unwrap_or(self.given.importance())
     }
 }
 
@@ -54,10 +60,14 @@ impl Model {
             assert_eq!(snapshot.has_embedding(at), given.embedding.is_some());
             for agent in AGENTS {
                 assert_eq!(snapshot.last_access(agent, at), row.last_access(agent));
+                assert_eq!(snapshot.importance_of(agent, at), row.importance(agent));
             }
             assert_eq!(snapshot.is_live(at), row.live);
             if row.live {
-                let memory = given.memory(row.last_access(Agent::OWN));
+                let memory = Memory {
+                    importance: row.importance(Agent::OWN),
+                    ..given.memory(row.last_access(Agent::OWN))
+                };
                 assert_eq!(snapshot.memory(at), Ok(memory));
                 assert_eq!(snapshot.embedding(at), given.embedding);
                 assert_eq!(snapshot.row_of_id(given.id), Some(at));
@@ -105,7 +115,7 @@ impl Model {
             for (i, row) in segment.rows().enumerate() {
                 let model = &self.rows[row];
                 assert_eq!(segment.last_access[i], model.last_access(agent));
-                assert_eq!(segment.importance[i], model.given.importance());
+                assert_eq!(segment.importance[i], model.importance(agent));
                 assert_eq!(segment.created[i], model.given.time + 1);
                 assert_eq!(segment.inv_norms[i] == 0.0, model.given.embedding.is_none());
                 let zeros = vec![0.0; DIM.get()];
@@ -124,6 +134,9 @@ enum Op {
     /// Ids are left out.
     Gap(u64),
     Touch(usize, prop::sample::Index, i64),
+    /// `None`: the one that was given.
+    Importance(usize, prop::sample::Index, Option<u8>),
+    Embed(prop::sample::Index),
     Delete(prop::sample::Index),
     Snapshot,
     /// Columns are written from now on, and adopted after so many operations.
@@ -141,6 +154,9 @@ fn op() -> impl Strategy<Value = Op> {
         12 => prop::option::of(0..8_u8).prop_map(Op::Push),
         1 => (1..4_u64).prop_map(Op::Gap),
         10 => (0..AGENTS.len(), any::<Index>(), 0..1000_i64).prop_map(|(a, i, t)| Op::Touch(a, i, t)),
+        6 => (0..AGENTS.len(), any::<Index>(), prop::option::of(any::<u8>()))
+            .prop_map(|(a, i, x)| Op::Importance(a, i, x)),
+        6 => any::<Index>().prop_map(Op::Embed),
         6 => any::<Index>().prop_map(Op::Delete),
         3 => Just(Op::Snapshot),
         2 => (0..6_usize).prop_map(Op::Fold),
@@ -174,6 +190,7 @@ impl Run {
             given,
             live: true,
             touched: BTreeMap::new(),
+            importances: BTreeMap::new(),
         });
     }
 
@@ -195,7 +212,8 @@ impl Run {
     }
 
     fn run(&mut self, op: &Op) {
-        if let Op::Fold(_) | Op::Bulk(_) | Op::Compact(_) | Op::Reopen = op {
+        // What waits for its turn.
+        if let Op::Fold(_) | Op::Bulk(_) | Op::Compact(_) | Op::Embed(_) | Op::Reopen = op {
             self.adopt();
         }
         let rows = self.model.rows.len();
@@ -218,7 +236,35 @@ impl Run {
                 let was = std::mem::replace(&mut self.model.rows[row].live, false);
                 assert_eq!(Arc::make_mut(&mut self.state).delete(row), was);
             }
-            Op::Touch(..) | Op::Delete(_) => {}
+            Op::Importance(agent, row, value) if rows > 0 => {
+                let (agent, row) = (AGENTS[agent], row.index(rows));
+                let value = value.map(|value| f32::from(value) / 8.0);
+                let model = &mut self.model.rows[row];
+                let old = model.importance(agent);
+                match value {
+                    Some(value) => model.importances.insert(agent, value),
+                    None => model.importances.remove(&agent),
+                };
+                let changed = Arc::make_mut(&mut self.state).set_importance(agent, row, value);
+                assert_eq!(changed, model.importance(agent) != old);
+            }
+            Op::Embed(row) if rows > 0 => {
+                let row = row.index(rows);
+                let given = &mut self.model.rows[row].given;
+                let had = given.embedding.is_some();
+                let embedding = [row as f32 + 0.5, 1.0, given.id as f32];
+                let mut elements = Elements::new(DIM, self.state.committed.manifest.dtype);
+                elements.set(&embedding).unwrap();
+                let bytes = elements.keep().to_vec();
+                let vector = Vector {
+                    inv_norm: elements.take_inv_norms().next().unwrap(),
+                    elements: &bytes,
+                };
+                let embedded = Arc::make_mut(&mut self.state).embed(row, vector);
+                assert_eq!(embedded, !had);
+                given.embedding.get_or_insert(embedding.to_vec());
+            }
+            Op::Touch(..) | Op::Importance(..) | Op::Embed(_) | Op::Delete(_) => {}
             Op::Snapshot => {
                 let snapshot = Snapshot::new(self.state.clone());
                 self.snapshots.push((snapshot, self.model.clone()));
@@ -246,11 +292,16 @@ impl Run {
             Op::Reopen => {
                 let (manifest, columns) = written(&self.state, 0..rows);
                 let live = Live::without(rows, self.state.live.deleted());
+                let overrides = self.state.overrides();
                 let mut state = State::with_sizes(Committed::new(manifest, columns, live), SIZES);
                 for (agent, row, time) in self.state.differences() {
                     state.touch(agent, row, time);
                 }
+                for (agent, row, importance) in overrides {
+                    state.set_importance(agent, row, Some(importance));
+                }
                 assert!(state.differences().eq(self.state.differences()));
+                assert!(state.overrides().eq(self.state.overrides()));
                 self.state = Arc::new(state);
             }
         }
@@ -274,6 +325,12 @@ impl Run {
                 .map(move |(at, row)| (agent, at, row.last_access(agent)))
         });
         assert_eq!(differences, expected.collect::<Vec<_>>());
+        let expected = AGENTS.into_iter().flat_map(|agent| {
+            let rows = self.model.rows.iter().enumerate();
+            rows.filter(move |(_, row)| row.importance(agent) != row.given.importance())
+                .map(move |(at, row)| (agent, at, row.importance(agent)))
+        });
+        assert!(self.state.overrides().eq(expected));
     }
 }
 

@@ -1,17 +1,18 @@
-//! When an agent last retrieved each memory: the times given at append, and over them what its touches
-//! changed.
+//! What an agent has of its own of each memory, its last access say: the values given at append, and over them
+//! those that were changed for it.
 //!
-//! Rows lie in pages. A page that the agent never touched is not there: its times are the ones given at
-//! append, the *base*, which lives elsewhere and never changes. A touched page is the agent's own copy, shared
-//! between clones until one of them touches it. It ends at the last row there was when it was made or
-//! touched past its end; rows after that are untouched. So an append has nothing to do here.
+//! Rows lie in pages. A page in which nothing was changed is not there: its values are the ones given at
+//! append, the *base*, which lives elsewhere and never changes. A changed page is the agent's own copy, shared
+//! between clones until one of them changes it. It ends at the last row there was when it was made or
+//! changed past its end; rows after that are unchanged. So an append has nothing to do here.
 
 use super::live::Kept;
+use bytemuck::Pod;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// Whose retrievals are meant. Agents that share a store share its memories and touch them apart: each
-/// has last accesses of its own.
+/// has last accesses of its own, and may have importances of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Agent(pub u32);
 
@@ -23,35 +24,35 @@ impl Agent {
 /// Rows of a page: as many as the kernel takes in one run, so that pages do not cut its runs.
 pub(super) const PAGE_ROWS: usize = 16_384;
 
-/// One agent's last accesses where they differ from the base.
+/// One agent's values where they differ from the base. Values are the same if their bytes are: a NaN that damage
+/// made of a value of the base is no difference.
 #[derive(Clone, Debug)]
-pub(super) struct Access {
+pub(super) struct Own<T> {
     page_rows: usize,
     /// Shared like the pages, so that the clone of a store's state is cheap however many agents it has.
-    pages: Arc<Vec<Option<Arc<Vec<i64>>>>>,
+    pages: Arc<Vec<Option<Arc<Vec<T>>>>>,
 }
 
-impl Access {
-    /// Nothing touched.
-    pub(super) fn new(page_rows: usize) -> Access {
-        Access {
+impl<T: Pod> Own<T> {
+    /// Nothing changed.
+    pub(super) fn new(page_rows: usize) -> Own<T> {
+        Own {
             page_rows,
             pages: Arc::default(),
         }
     }
 
-    /// Makes the last access of a row the later of `now` and what it was, and says whether that changed
-    /// it. `rows` is how many there are, `row` one of them.
-    pub(super) fn touch(
+    /// Gives a row this value, and says whether it had another. `rows` is how many there are, `row` one of them.
+    pub(super) fn set(
         &mut self,
         row: usize,
-        now: i64,
+        value: T,
         rows: usize,
-        base: impl Fn(usize) -> i64,
+        base: impl Fn(usize) -> T,
     ) -> bool {
         assert!(row < rows, "row {row} of {rows}");
         // What changes nothing copies nothing.
-        if now <= self.own(row).unwrap_or_else(|| base(row)) {
+        if !differ(value, self.own(row).unwrap_or_else(|| base(row))) {
             return false;
         }
         let page = row / self.page_rows;
@@ -65,19 +66,19 @@ impl Access {
             let end = rows.min(start + self.page_rows);
             own.extend((start + own.len()..end).map(base));
         }
-        own[row - start] = now;
+        own[row - start] = value;
         true
     }
 
-    /// The time of a row in a touched page.
-    pub(super) fn own(&self, row: usize) -> Option<i64> {
+    /// The value of a row in a changed page.
+    pub(super) fn own(&self, row: usize) -> Option<T> {
         let page = self.pages.get(row / self.page_rows)?.as_ref()?;
         page.get(row % self.page_rows).copied()
     }
 
-    /// The longest piece of `rows` from its start on that lies in one touched page, with its times, or
-    /// in none: where it ends, and the times.
-    pub(super) fn piece(&self, rows: Range<usize>) -> (usize, Option<&[i64]>) {
+    /// The longest piece of `rows` from its start on that lies in one changed page, with its values, or
+    /// in none: where it ends, and the values.
+    pub(super) fn piece(&self, rows: Range<usize>) -> (usize, Option<&[T]>) {
         let page_of = |row: usize| self.pages.get(row / self.page_rows)?.as_ref();
         let first = rows.start % self.page_rows;
         if let Some(own) = page_of(rows.start)
@@ -94,46 +95,64 @@ impl Access {
         (end.min(rows.end), None)
     }
 
-    /// Rows whose time is not the base's, ascending, and the time.
+    /// Rows whose value is not the base's, ascending, and the value.
     pub(super) fn differences<'a>(
         &'a self,
-        base: impl Fn(usize) -> i64 + 'a,
-    ) -> impl Iterator<Item = (usize, i64)> + 'a {
+        base: impl Fn(usize) -> T + 'a,
+    ) -> impl Iterator<Item = (usize, T)> + 'a {
         let starts = (0..).step_by(self.page_rows);
         let own = starts
             .zip(self.pages.iter())
             .filter_map(|(start, page)| Some((start, page.as_ref()?)));
         let all = own.flat_map(|(start, page)| (start..).zip(page.iter().copied()));
-        all.filter(move |&(row, time)| time != base(row))
+        all.filter(move |&(row, value)| differ(value, base(row)))
     }
 
-    /// These differences over the base of `rows` rows, and as many more touches as are given.
+    /// These differences over the base of `rows` rows.
     pub(super) fn load(
         page_rows: usize,
-        differences: impl IntoIterator<Item = (usize, i64)>,
+        differences: impl IntoIterator<Item = (usize, T)>,
         rows: usize,
-        base: impl Fn(usize) -> i64,
-    ) -> Access {
-        let mut access = Access::new(page_rows);
-        for (row, time) in differences {
-            access.touch(row, time, rows, &base);
+        base: impl Fn(usize) -> T,
+    ) -> Own<T> {
+        let mut own = Own::new(page_rows);
+        for (row, value) in differences {
+            own.set(row, value, rows, &base);
         }
-        access
+        own
     }
 
-    /// What a compaction makes of this: the same times, of the rows that stay. `base` is the one
+    /// What a compaction makes of this: the same values, of the rows that stay. `base` is the one
     /// before it, `new_base` the one after, of `rows` rows.
     pub(super) fn renumbered(
         &self,
         kept: &Kept,
-        base: impl Fn(usize) -> i64,
+        base: impl Fn(usize) -> T,
         rows: usize,
-        new_base: impl Fn(usize) -> i64,
-    ) -> Access {
+        new_base: impl Fn(usize) -> T,
+    ) -> Own<T> {
         let differences = self.differences(base);
-        let renumbered = differences.filter_map(|(row, time)| Some((kept.new_row(row)?, time)));
-        Access::load(self.page_rows, renumbered, rows, new_base)
+        let renumbered = differences.filter_map(|(row, value)| Some((kept.new_row(row)?, value)));
+        Own::load(self.page_rows, renumbered, rows, new_base)
     }
+}
+
+impl Own<i64> {
+    /// Makes the time of a row the later of `now` and what it was, and says whether that changed it.
+    pub(super) fn touch(
+        &mut self,
+        row: usize,
+        now: i64,
+        rows: usize,
+        base: impl Fn(usize) -> i64,
+    ) -> bool {
+        assert!(row < rows, "row {row} of {rows}");
+        now > self.own(row).unwrap_or_else(|| base(row)) && self.set(row, now, rows, base)
+    }
+}
+
+fn differ<T: Pod>(one: T, other: T) -> bool {
+    bytemuck::bytes_of(&one) != bytemuck::bytes_of(&other)
 }
 
 #[cfg(test)]
@@ -148,7 +167,7 @@ mod tests {
         row as i64 * 10
     }
 
-    fn pieces(access: &Access, rows: usize) -> Vec<(usize, Option<Vec<i64>>)> {
+    fn pieces(access: &Own<i64>, rows: usize) -> Vec<(usize, Option<Vec<i64>>)> {
         let (mut at, mut pieces) = (0, Vec::new());
         while at < rows {
             let (end, own) = access.piece(at..rows);
@@ -161,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_touch_is_a_maximum_and_copies_its_page_only() {
-        let mut access = Access::new(PAGE);
+        let mut access = Own::new(PAGE);
         assert!(!access.touch(5, 50, 14, base));
         assert!(access.pages.is_empty());
         assert!(access.touch(5, 51, 14, base));
@@ -187,7 +206,7 @@ mod tests {
 
     #[test]
     fn neighbouring_untouched_pages_are_one_piece() {
-        let mut access = Access::new(PAGE);
+        let mut access = Own::new(PAGE);
         assert_eq!(pieces(&access, 30), [(30, None)]);
         access.touch(17, 1_000, 30, base);
         let ends: Vec<_> = pieces(&access, 30).into_iter().map(|p| p.0).collect();
@@ -198,7 +217,7 @@ mod tests {
 
     #[test]
     fn rows_added_to_a_touched_page_are_untouched_until_they_are_touched() {
-        let mut access = Access::new(PAGE);
+        let mut access = Own::new(PAGE);
         access.touch(1, 11, 2, base);
         assert_eq!(pieces(&access, 2), [(2, Some(vec![0, 11]))]);
         assert_eq!(pieces(&access, 7), [(2, Some(vec![0, 11])), (7, None)]);
@@ -214,7 +233,7 @@ mod tests {
 
     #[test]
     fn clones_share_the_pages_that_neither_touched() {
-        let mut access = Access::new(PAGE);
+        let mut access = Own::new(PAGE);
         access.touch(0, 5, 8, base);
         access.touch(4, 45, 8, base);
         let before = access.clone();
@@ -230,12 +249,12 @@ mod tests {
 
     #[test]
     fn differences_are_loaded_and_renumbered() {
-        let mut access = Access::new(PAGE);
+        let mut access = Own::new(PAGE);
         for (row, time) in [(0, 1), (3, 100), (9, 91), (11, 111)] {
             access.touch(row, time, 12, base);
         }
         let differences: Vec<_> = access.differences(base).collect();
-        let loaded = Access::load(PAGE, differences.iter().copied(), 12, base);
+        let loaded = Own::load(PAGE, differences.iter().copied(), 12, base);
         assert_eq!(pieces(&loaded, 12), pieces(&access, 12));
 
         let live = Live::without(12, [1, 2, 4, 5, 6, 7, 9]);
@@ -248,5 +267,18 @@ mod tests {
             pieces(&renumbered, 5),
             [(4, Some(vec![1, 100, 80, 100])), (5, Some(vec![111]))]
         );
+    }
+
+    #[test]
+    fn a_value_of_the_base_is_no_difference_whatever_its_bits() {
+        let base = |row: usize| if row == 2 { f32::NAN } else { row as f32 };
+        let mut own = Own::new(PAGE);
+        assert!(!own.set(2, f32::NAN, 6, base));
+        assert!(own.set(3, -1.5, 6, base));
+        let found: Vec<_> = own.differences(base).collect();
+        assert_eq!(found, [(3, -1.5)]);
+        assert!(own.set(3, 3.0, 6, base));
+        assert!(!own.set(3, 3.0, 6, base));
+        assert_eq!(own.differences(base).count(), 0);
     }
 }
