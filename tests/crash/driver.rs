@@ -4,8 +4,8 @@ use crate::owned::Owned;
 use crate::workload::model::{Op, Row, Setup, State};
 use memorank::store::files::Files;
 use memorank::store::{
-    Agent, AppendError, CreateOptions, DeleteError, OpenError, OpenOptions, Promise, ReadError,
-    Store, TouchError, WriteError, verify_on,
+    Agent, AppendError, CreateOptions, DeleteError, EmbedError, ImportanceError, OpenError,
+    OpenOptions, Promise, ReadError, Store, TouchError, WriteError, verify_on,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -41,7 +41,9 @@ pub enum Answer {
 pub fn promises(setup: &Setup, op: &Op) -> bool {
     let on_disk = |promise| promise == Promise::OnDisk;
     match op {
-        Op::Append(_) | Op::Delete(_) => on_disk(setup.durability.appends),
+        Op::Append(_) | Op::Delete(_) | Op::Importance { .. } | Op::Embed(_) => {
+            on_disk(setup.durability.appends)
+        }
         Op::Touch { .. } => on_disk(setup.durability.touches),
         Op::Bulk { commit, .. } => *commit,
         Op::Create | Op::Sync | Op::Checkpoint | Op::Compact | Op::Reopen => true,
@@ -103,6 +105,17 @@ pub fn apply(store: &Store, op: &Op) -> Result<Answer, Failed> {
             }
         }
         Op::Touch { agent, ids, now } => store.touch(Agent(*agent), ids, *now)?,
+        Op::Importance {
+            agent,
+            ids,
+            importance,
+        } => {
+            store.set_importance(Agent(*agent), ids, *importance)?;
+        }
+        Op::Embed(vectors) => {
+            let vectors: Vec<_> = vectors.iter().map(|(id, v)| (*id, &v[..])).collect();
+            store.embed(&vectors)?;
+        }
         Op::Delete(ids) => return Ok(Answer::Deleted(store.delete(ids)?)),
         Op::Sync => store.sync()?,
         Op::Checkpoint => store.checkpoint()?,
@@ -138,7 +151,7 @@ pub fn observe(store: &Store) -> State {
             created: memory.created,
             last_access: 0,
             expiry: memory.expiry,
-            importance: memory.importance,
+            importance: store.importance(at),
             evidence: memory.evidence.clone(),
             depth: memory.depth,
             payload: memory.payload.to_vec(),
@@ -152,9 +165,14 @@ pub fn observe(store: &Store) -> State {
         let last_access = AGENTS
             .iter()
             .map(|&agent| store.last_access(Agent(agent), at));
+        let importance = AGENTS.iter().map(|&agent| {
+            let importance = store.importance_of(Agent(agent), at);
+            Some(importance).filter(|&importance| importance != given.importance)
+        });
         let row = Row {
-            given: Arc::new(given),
             last_access: last_access.collect(),
+            importance: importance.collect(),
+            given: Arc::new(given),
         };
         rows.insert(memory.id, row);
     }
@@ -188,6 +206,24 @@ impl From<TouchError> for Failed {
         match error {
             TouchError::Write(error) => error.into(),
             other => unreachable!("the workload touches only what there is: {other}"),
+        }
+    }
+}
+
+impl From<EmbedError> for Failed {
+    fn from(error: EmbedError) -> Failed {
+        match error {
+            EmbedError::Write(error) => error.into(),
+            other => unreachable!("the workload embeds only what can be: {other}"),
+        }
+    }
+}
+
+impl From<ImportanceError> for Failed {
+    fn from(error: ImportanceError) -> Failed {
+        match error {
+            ImportanceError::Write(error) => error.into(),
+            other => unreachable!("the workload rates only what there is: {other}"),
         }
     }
 }

@@ -110,6 +110,13 @@ pub enum Op {
         ids: Vec<u64>,
         now: i64,
     },
+    Importance {
+        agent: u32,
+        ids: Vec<u64>,
+        importance: Option<f32>,
+    },
+    /// Of memories without a vector.
+    Embed(Vec<(u64, Vec<f32>)>),
     Delete(Vec<u64>),
     Sync,
     Checkpoint,
@@ -129,6 +136,8 @@ impl Op {
             Op::Append(_) => "append",
             Op::Bulk { .. } => "bulk append",
             Op::Touch { .. } => "touch",
+            Op::Importance { .. } => "importance",
+            Op::Embed(_) => "embed",
             Op::Delete(_) => "delete",
             Op::Sync => "sync",
             Op::Checkpoint => "checkpoint",
@@ -146,6 +155,15 @@ impl Op {
             Op::Append(memories) => format!("{name} {}", memories.len()),
             Op::Bulk { memories, commit } => format!("{name} {}, {commit}", memories.len()),
             Op::Touch { agent, ids, now } => format!("{name} {ids:?} by {agent} at {now}"),
+            Op::Importance {
+                agent,
+                ids,
+                importance,
+            } => format!("{name} {importance:?} of {ids:?} for {agent}"),
+            Op::Embed(vectors) => {
+                let ids: Vec<_> = vectors.iter().map(|(id, _)| id).collect();
+                format!("{name} {ids:?}")
+            }
             Op::Delete(ids) => format!("{name} {ids:?}"),
             _ => name.into(),
         }
@@ -166,6 +184,8 @@ pub struct Row {
     pub given: Arc<Owned>,
     /// Of each agent.
     pub last_access: Vec<i64>,
+    /// Of each agent, where it is not the one given.
+    pub importance: Vec<Option<f32>>,
 }
 
 impl State {
@@ -189,14 +209,37 @@ impl State {
                         last_access: 0,
                         ..memory.clone()
                     });
-                    let row = Row { given, last_access };
+                    let row = Row {
+                        given,
+                        last_access,
+                        importance: vec![None; AGENTS.len()],
+                    };
                     state.rows.insert(state.next_id, row);
                     state.next_id += 1;
                 }
             }
+            Op::Importance {
+                agent,
+                ids,
+                importance,
+            } => {
+                let agent = place_of(*agent);
+                for id in ids {
+                    if let Some(row) = state.rows.get_mut(id) {
+                        let given = row.given.importance;
+                        row.importance[agent] = importance.filter(|&value| value != given);
+                    }
+                }
+            }
+            Op::Embed(vectors) => {
+                for (id, vector) in vectors {
+                    if let Some(row) = state.rows.get_mut(id) {
+                        Arc::make_mut(&mut row.given).embedding = Some(vector.clone());
+                    }
+                }
+            }
             Op::Touch { agent, ids, now } => {
-                let agent = AGENTS.iter().position(|a| a == agent);
-                let agent = agent.expect("it is one of them");
+                let agent = place_of(*agent);
                 for id in ids {
                     if let Some(row) = state.rows.get_mut(id) {
                         row.last_access[agent] = row.last_access[agent].max(*now);
@@ -232,6 +275,12 @@ impl State {
         }
         text
     }
+}
+
+/// The place of one of the agents among them.
+fn place_of(agent: u32) -> usize {
+    let place = AGENTS.iter().position(|&other| other == agent);
+    place.expect("it is one of them")
 }
 
 /// The next operation of a workload on a store that is in one of `states`.
@@ -281,6 +330,24 @@ pub fn next_op(random: &mut Random, setup: &Setup, states: &[&State], serial: &m
         },
         40..50 if rows => Op::Delete(ids(random)),
         50..55 => Op::Sync,
+        84..88 if rows => Op::Importance {
+            agent: random.pick(AGENTS),
+            ids: ids(random),
+            importance: random.chance(80).then(|| random.below(10) as f32),
+        },
+        88..96 if rows => {
+            // None that has one: not even if what failed did happen after all.
+            let has_one = |id: u64| {
+                let row = |state: &&State| state.rows.get(&id).map(|row| row.given.clone());
+                let mut given = states.iter().filter_map(row);
+                given.any(|given| given.embedding.is_some())
+            };
+            let ids: BTreeSet<u64> = (ids(random).into_iter())
+                .filter(|&id| !has_one(id))
+                .collect();
+            let vector = |id| vec![1.0 + (id % 8) as f32 / 8.0; setup.dim.get()];
+            Op::Embed(ids.into_iter().map(|id| (id, vector(id))).collect())
+        }
         55..62 => Op::Checkpoint,
         62..67 => Op::Compact,
         67..73 => Op::Reopen,
