@@ -20,13 +20,29 @@ pub(crate) struct Touch {
     pub(crate) last_access: Moment,
 }
 
-/// Writes it, and gives the number of touches.
+/// An agent's own importance of a memory.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Importance {
+    pub(crate) agent: u32,
+    pub(crate) id: u64,
+    /// As an f64 that every reader of JSON takes exactly.
+    pub(crate) importance: f64,
+}
+
+/// What the lists in it hold.
+pub(super) struct Counts {
+    pub(super) touches: u64,
+    pub(super) importances: u64,
+}
+
+/// Writes it.
 pub(super) fn write(
     snapshot: &Snapshot,
     embeddings: u64,
     memories: u64,
     out: &mut impl Write,
-) -> io::Result<u64> {
+) -> io::Result<Counts> {
     let mut out = Summed::new(out);
     fn field(out: &mut impl Write, name: &str, value: &impl Serialize) -> io::Result<()> {
         write!(out, "  {name:?}: ")?;
@@ -47,24 +63,45 @@ pub(super) fn write(
     writeln!(out, "    {EMBEDDINGS:?}: \"{embeddings:016x}\",")?;
     writeln!(out, "    {MEMORIES:?}: \"{memories:016x}\"")?;
     writeln!(out, "  }},")?;
-    write!(out, "  \"touches\": [")?;
-    let mut touches = 0;
-    for agent in snapshot.agents() {
-        for (row, time) in snapshot.touched(agent) {
-            let touch = Touch {
-                agent: agent.0,
-                id: snapshot.id(row),
-                last_access: Moment(time),
-            };
-            write!(out, "{}\n    ", if touches == 0 { "" } else { "," })?;
-            serde_json::to_writer(&mut out, &touch)?;
-            touches += 1;
-        }
-    }
-    writeln!(out, "{}],", if touches == 0 { "" } else { "\n  " })?;
+    let touches = snapshot.agents().flat_map(|agent| {
+        let touched = snapshot.touched(agent);
+        touched.map(move |(row, time)| Touch {
+            agent: agent.0,
+            id: snapshot.id(row),
+            last_access: Moment(time),
+        })
+    });
+    let touches = list(&mut out, "touches", touches)?;
+    let importances = snapshot.own_importances();
+    let importances = importances.map(|(agent, row, importance)| Importance {
+        agent: agent.0,
+        id: snapshot.id(row),
+        importance: importance.into(),
+    });
+    let importances = list(&mut out, "importances", importances)?;
     let end = end(out.sum());
     out.write_all(end.as_bytes())?;
-    Ok(touches)
+    Ok(Counts {
+        touches,
+        importances,
+    })
+}
+
+/// Writes a list, an item a line, and gives how many there are.
+fn list(
+    out: &mut impl Write,
+    name: &str,
+    items: impl Iterator<Item = impl Serialize>,
+) -> io::Result<u64> {
+    write!(out, "  {name:?}: [")?;
+    let mut count = 0;
+    for item in items {
+        write!(out, "{}\n    ", if count == 0 { "" } else { "," })?;
+        serde_json::to_writer(&mut *out, &item)?;
+        count += 1;
+    }
+    writeln!(out, "{}],", if count == 0 { "" } else { "\n  " })?;
+    Ok(count)
 }
 
 /// Its last two lines.

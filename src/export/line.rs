@@ -68,7 +68,7 @@ impl From<Cited<'_>> for Reference {
 }
 
 impl<'a> Line<'a> {
-    fn new(memory: &'a Memory<'_>, last_access: i64) -> Line<'a> {
+    fn new(memory: &'a Memory<'_>, last_access: i64, importance: f32) -> Line<'a> {
         let payload = plain(memory.payload);
         let hex = payload.is_none() && !memory.payload.is_empty();
         Line {
@@ -79,7 +79,7 @@ impl<'a> Line<'a> {
             created: Moment(memory.created),
             last_access: Moment(last_access),
             expiry: memory.expiry.map(Moment),
-            importance: memory.importance.into(),
+            importance: importance.into(),
             depth: memory.depth,
             evidence: memory.evidence.iter().map(Cited::from).collect(),
             has_embedding: memory.has_embedding,
@@ -119,14 +119,14 @@ pub(super) fn write_all(
     let (mut line, mut with_vector) = (Vec::new(), 0);
     for row in (0..snapshot.rows()).filter(|&row| snapshot.is_live(row)) {
         let memory = snapshot.memory(row)?;
-        let (id, value) = (memory.id, memory.importance);
+        let (id, value) = (memory.id, snapshot.importance(row));
         if !value.is_finite() {
             return Err(ExportError::Importance { id, value });
         }
         line.clear();
         serde_json::to_writer(
             &mut line,
-            &Line::new(&memory, snapshot.last_access_at_append(row)),
+            &Line::new(&memory, snapshot.last_access_at_append(row), value),
         )
         .expect("finite numbers, strings and string keys only");
         line.push(b'\n');

@@ -22,7 +22,7 @@
 //! | `text` | text |
 //! | `created`, `last_access` | times; the last access is the one it was stored with |
 //! | `expiry` | a time, or null: never |
-//! | `importance` | a number: with all the digits that the f32 has as an f64 |
+//! | `importance` | a number: with all the digits that the f32 has as an f64; the one it was stored with |
 //! | `depth` | a number |
 //! | `evidence` | a list of ids and of `{"missing": text}`, in order |
 //! | `has_embedding` | true or false |
@@ -48,13 +48,14 @@
 //! | `kinds` | names, in the order they were first used; also those that no memory has any more |
 //! | `files` | XXH3-64 of the two other files by name: 16 lower-case hexadecimal digits (`xxhsum -H3` gives them) |
 //! | `touches` | a list of `{"agent": number, "id": number, "last_access": time}`, one a line, ascending by agent and id: wherever an agent's last access is not the one that the memory was stored with. Agent 0 is the store's own |
+//! | `importances` | a list of `{"agent": number, "id": number, "importance": number}`, likewise: wherever an agent has an importance of its own that is not the one that the memory was stored with |
 //! | `xxh3` | the same checksum of all bytes of `store.json` before the line that this field is on, the last but one |
 //!
 //! The import takes the fields of an object in any order and spacing (but for that last line), so that other
 //! programs can write the files; nothing else of them may differ.
 //!
 //! [`import::npy`](crate::import::npy()) reads the first two files as well, in its own tolerant way: ids
-//! are given anew, and touches are not read.
+//! are given anew, and touches and importances of agents' own are not read.
 
 mod document;
 mod line;
@@ -62,7 +63,7 @@ mod matrix;
 mod moment;
 mod summed;
 
-pub(crate) use document::{FORMAT, STORE, Touch, VERSION, end};
+pub(crate) use document::{FORMAT, Importance, STORE, Touch, VERSION, end};
 pub(crate) use line::{Cited, LINE_MAX};
 pub(crate) use matrix::header as npy_header;
 pub(crate) use moment::{MOMENT, Moment};
@@ -100,6 +101,8 @@ pub struct ExportReport {
     pub dtype: Dtype,
     /// Last accesses that are not the ones that memories were stored with, of all agents.
     pub touches: u64,
+    /// Importances of agents' own that are not the ones that memories were stored with.
+    pub importances: u64,
     /// Bytes of the three files.
     pub bytes: u64,
 }
@@ -235,7 +238,7 @@ fn write(snapshot: &Snapshot, dir: &Path) -> Result<ExportReport, ExportError> {
     let (jsonl, with_vector) = write_file(&dir.join(MEMORIES), |path, file| {
         line::write_all(snapshot, path, file)
     })?;
-    let (json, touches) = write_file(&dir.join(STORE), |path, file| {
+    let (json, counts) = write_file(&dir.join(STORE), |path, file| {
         document::write(snapshot, npy.sum, jsonl.sum, file)
             .map_err(ExportError::io("writing", path))
     })?;
@@ -246,7 +249,8 @@ fn write(snapshot: &Snapshot, dir: &Path) -> Result<ExportReport, ExportError> {
         without_vector: memories - with_vector,
         dim: snapshot.dim(),
         dtype: snapshot.dtype(),
-        touches,
+        touches: counts.touches,
+        importances: counts.importances,
         bytes: npy.bytes + jsonl.bytes + json.bytes,
     })
 }

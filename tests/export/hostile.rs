@@ -34,6 +34,9 @@ pub fn exported(folder: &Folder) -> Snapshot {
         .touch(Agent::OWN, &[0], 1_676_246_400_000_001)
         .unwrap();
     store.touch(Agent(7), &[0, 2], i64::MAX).unwrap();
+    for (id, importance) in [(0, 2.5), (2, 3.5)] {
+        (store.set_importance(Agent(5), &[id], Some(importance))).unwrap();
+    }
     let snapshot = store.snapshot();
     folder.export(&snapshot, "export");
     snapshot

@@ -374,6 +374,31 @@ fn a_document_that_is_not_as_an_export_writes_it_is_told() {
                 "store.json: invalid value: string \"2023-02-13T00:00:00.0000010Z\"",
             ),
             (
+                "\"importances\": [",
+                "\"importances\": [1,",
+                "store.json: invalid type: integer `1`",
+            ),
+            (
+                "\"agent\":5,\"id\":0",
+                "\"agent\":5,\"id\":1",
+                "store.json, importance 0 (of memory 1 for agent 5): `id` is 1",
+            ),
+            (
+                "\"agent\":5,\"id\":0",
+                "\"agent\":6,\"id\":0",
+                "importance 1 (of memory 2 for agent 5): `id` is 2; expected after",
+            ),
+            (
+                "\"importance\":2.5}",
+                "\"importance\":0.1}",
+                "importance 0 (of memory 0 for agent 5): `importance` is 0.1; expected a number that is exactly",
+            ),
+            (
+                "\"importance\":2.5}",
+                "\"importance\":1.0}",
+                "importance 0 (of memory 0 for agent 5): `importance` is 1; expected another",
+            ),
+            (
                 "\"embeddings.npy\"",
                 "\"embeddings\"",
                 "store.json: unknown field `embeddings`",

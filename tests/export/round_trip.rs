@@ -153,8 +153,21 @@ fn memory(dim: usize) -> impl Strategy<Value = Owned> {
 #[derive(Clone, Debug)]
 enum Op {
     Append(Vec<Owned>),
-    Bulk { memories: Vec<Owned>, skip: u64 },
-    Touch { agent: u32, ids: Vec<u64>, now: i64 },
+    Bulk {
+        memories: Vec<Owned>,
+        skip: u64,
+    },
+    Touch {
+        agent: u32,
+        ids: Vec<u64>,
+        now: i64,
+    },
+    Importance {
+        agent: u32,
+        ids: Vec<u64>,
+        importance: Option<f32>,
+    },
+    Embed(Vec<(u64, f32)>),
     Delete(Vec<u64>),
     Checkpoint,
     Compact,
@@ -169,6 +182,9 @@ fn op(dim: usize) -> impl Strategy<Value = Op> {
         4 => (memories(), 0..4u64).prop_map(|(memories, skip)| Op::Bulk { memories, skip }),
         4 => (prop::sample::select(&AGENTS[..]), ids(), time())
             .prop_map(|(agent, ids, now)| Op::Touch { agent, ids, now }),
+        2 => (prop::sample::select(&AGENTS[..]), ids(), prop::option::of(importance()))
+            .prop_map(|(agent, ids, importance)| Op::Importance { agent, ids, importance }),
+        2 => prop::collection::vec((0..24u64, 0.5..2.0f32), 0..6).prop_map(Op::Embed),
         2 => ids().prop_map(Op::Delete),
         1 => Just(Op::Checkpoint),
         1 => Just(Op::Compact),
@@ -214,6 +230,30 @@ fn apply(op: Op, folder: &Folder, store: Store) -> Store {
             assert_eq!(bulk.commit().unwrap(), next..after);
         }
         Op::Touch { agent, ids, now } => store.touch(Agent(agent), &known(ids), now).unwrap(),
+        Op::Importance {
+            agent,
+            ids,
+            importance,
+        } => {
+            store
+                .set_importance(Agent(agent), &known(ids), importance)
+                .unwrap();
+        }
+        Op::Embed(vectors) => {
+            let (snapshot, mut named) = (store.snapshot(), HashSet::new());
+            let can_be_given = |id: u64| match snapshot.row_of_id(id) {
+                Some(row) => !snapshot.has_embedding(row),
+                None => id < next,
+            };
+            let vectors = vectors.into_iter();
+            let vectors = vectors.filter(|&(id, _)| can_be_given(id) && named.insert(id));
+            let dim = snapshot.dim().get();
+            let vectors: Vec<_> = vectors
+                .map(|(id, element)| (id, vec![element; dim]))
+                .collect();
+            let vectors: Vec<_> = vectors.iter().map(|(id, v)| (*id, &v[..])).collect();
+            store.embed(&vectors).unwrap();
+        }
         Op::Delete(ids) => {
             store.delete(&known(ids)).unwrap();
         }

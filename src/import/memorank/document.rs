@@ -1,6 +1,6 @@
 //! `store.json` of an export.
 
-use crate::export::{FORMAT, Summed, Touch, VERSION, end};
+use crate::export::{FORMAT, Importance, Summed, Touch, VERSION, end};
 use crate::import::{ImportError, Place};
 use crate::store::{open_regular, parse_sum};
 use serde::de::{Error as _, Unexpected};
@@ -25,6 +25,7 @@ pub(super) struct Document {
     pub(super) kinds: Vec<String>,
     pub(super) files: Files,
     pub(super) touches: Vec<Touch>,
+    pub(super) importances: Vec<Importance>,
     #[serde(deserialize_with = "sum")]
     xxh3: u64,
 }

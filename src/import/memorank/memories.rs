@@ -126,19 +126,23 @@ impl<R: BufRead> Memories<R> {
     }
 }
 
+/// What an importance must be.
+pub(super) const IMPORTANCE: &str = "a number that is exactly an f32, and not -0";
+
+/// The importance that a number is, if it is one.
+pub(super) fn exact(wide: f64) -> Option<f32> {
+    let narrow = wide as f32;
+    let is_exact = narrow.is_finite() && (f64::from(narrow) + 0.0).to_bits() == wide.to_bits();
+    is_exact.then_some(narrow)
+}
+
 fn importance(record: &mut Record) -> Result<f32, ImportError> {
-    const EXPECTED: &str = "a number that is exactly an f32, and not -0";
     let Some(raw) = record.take("importance") else {
-        return Err(record.wrong("importance", None, EXPECTED));
+        return Err(record.wrong("importance", None, IMPORTANCE));
     };
     let wide: Option<f64> = serde_json::from_str(raw.get()).ok();
-    let exact = wide.filter(|&wide| {
-        let narrow = wide as f32;
-        narrow.is_finite() && (f64::from(narrow) + 0.0).to_bits() == wide.to_bits()
-    });
-    exact
-        .map(|wide| wide as f32)
-        .ok_or_else(|| record.wrong("importance", Some(&raw), EXPECTED))
+    wide.and_then(exact)
+        .ok_or_else(|| record.wrong("importance", Some(&raw), IMPORTANCE))
 }
 
 fn evidence(record: &mut Record) -> Result<Vec<Reference>, ImportError> {

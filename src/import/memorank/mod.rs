@@ -8,12 +8,15 @@ use super::archive::others;
 use super::destination::{self, Rows};
 use super::report::{Report, Tally, shortened};
 use super::{ImportError, Place, Plan, Sink};
-use crate::export::{EMBEDDINGS, MEMORIES, STORE, Summed, Touch};
+use crate::export::{EMBEDDINGS, Importance, MEMORIES, STORE, Summed, Touch};
 use crate::kernel::Dtype;
-use crate::store::{Agent, AppendError, Kind, MemoryProblem, NewMemory, Store, TouchError};
+use crate::store::{
+    Agent, AppendError, ImportanceError, Kind, MemoryProblem, NewMemory, Snapshot, Store,
+    TouchError,
+};
 use document::Document;
 use memories::Memories;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io::BufReader;
 use std::num::NonZeroUsize;
@@ -21,7 +24,8 @@ use std::path::Path;
 use vectors::Vectors;
 
 /// Imports what [`export`](crate::export::export()) wrote to `dir` into a new store at `destination`: the same
-/// memories under the same ids, with the same vectors, bit for bit, the same touches of every agent, kinds
+/// memories under the same ids, with the same vectors, bit for bit, the same touches
+/// and importances of every agent, kinds
 /// in the same order and the same next id.
 ///
 /// See [progress](crate::import#progress).
@@ -128,6 +132,7 @@ impl Export {
         self.memories.finish(self.document.files.memories)?;
         rows.bulk.commit()?;
         touch(store, &dir.join(STORE), &self.document.touches)?;
+        set_importances(store, &dir.join(STORE), &self.document.importances)?;
         Ok(tally.report("memorank", dir, self.not_imported, &self.plan))
     }
 
@@ -252,35 +257,22 @@ fn is_of_vector(problem: &MemoryProblem) -> bool {
 /// Touches the memories of a new store.
 fn touch(store: &Store, path: &Path, touches: &[Touch]) -> Result<(), ImportError> {
     let snapshot = store.snapshot();
-    let mut before = None;
+    let mut order = Order::new(&snapshot);
     for (at, touch) in touches.iter().enumerate() {
         let &Touch {
             agent,
             id,
             last_access,
         } = touch;
-        let wrong = |field, found: String, expected| ImportError::Field {
-            place: Place {
-                path: path.to_owned(),
-                item: format!("touch {at} (of memory {id} by agent {agent})"),
-            },
-            field,
-            found,
-            expected,
-        };
-        let Some(row) = snapshot.row_of_id(id) else {
-            return Err(wrong("id", id.to_string(), "the id of a memory"));
-        };
+        let item = || format!("touch {at} (of memory {id} by agent {agent})");
+        let wrong = |field, found, expected| wrong_item(path, item(), field, found, expected);
+        let row =
+            (order.row(agent, id)).map_err(|expected| wrong("id", id.to_string(), expected))?;
         if last_access.0 <= snapshot.last_access_at_append(row) {
             let found = super::timestamp::format_us(last_access.0);
             let expected = "later than the one that the memory was stored with";
             return Err(wrong("last_access", found, expected));
         }
-        if before >= Some((agent, id)) {
-            let expected = "after the touch before, by agent and id";
-            return Err(wrong("id", id.to_string(), expected));
-        }
-        before = Some((agent, id));
     }
     // What one agent retrieved at one moment is one record.
     let mut touches: Vec<_> = (touches.iter())
@@ -298,4 +290,88 @@ fn touch(store: &Store, path: &Path, touches: &[Touch]) -> Result<(), ImportErro
             })?;
     }
     Ok(())
+}
+
+/// Gives the memories of a new store the importances that agents have of their own.
+fn set_importances(
+    store: &Store,
+    path: &Path,
+    importances: &[Importance],
+) -> Result<(), ImportError> {
+    let snapshot = store.snapshot();
+    let mut order = Order::new(&snapshot);
+    let mut together: BTreeMap<(u32, u32), Vec<u64>> = BTreeMap::new();
+    for (at, own) in importances.iter().enumerate() {
+        let &Importance {
+            agent,
+            id,
+            importance,
+        } = own;
+        let item = || format!("importance {at} (of memory {id} for agent {agent})");
+        let wrong = |field, found, expected| wrong_item(path, item(), field, found, expected);
+        let row =
+            (order.row(agent, id)).map_err(|expected| wrong("id", id.to_string(), expected))?;
+        let found = importance.to_string();
+        let Some(importance) = memories::exact(importance) else {
+            return Err(wrong("importance", found, memories::IMPORTANCE));
+        };
+        if importance == snapshot.importance(row) {
+            let expected = "another than the one that the memory was stored with";
+            return Err(wrong("importance", found, expected));
+        }
+        let ids = together.entry((agent, importance.to_bits())).or_default();
+        ids.push(id);
+    }
+    // What is the same importance for one agent is one record.
+    for ((agent, importance), ids) in together {
+        let importance = Some(f32::from_bits(importance));
+        store
+            .set_importance(Agent(agent), &ids, importance)
+            .map_err(|error| match error {
+                ImportanceError::Write(error) => AppendError::from(error),
+                other => unreachable!("every id was found, every importance is finite: {other}"),
+            })?;
+    }
+    Ok(())
+}
+
+/// Finds the rows of a list that ascends by agent and id.
+struct Order<'a> {
+    snapshot: &'a Snapshot,
+    before: Option<(u32, u64)>,
+}
+
+impl Order<'_> {
+    fn new(snapshot: &Snapshot) -> Order<'_> {
+        Order {
+            snapshot,
+            before: None,
+        }
+    }
+
+    /// The row of the next item's memory, or what its id should be.
+    fn row(&mut self, agent: u32, id: u64) -> Result<usize, &'static str> {
+        let row = self.snapshot.row_of_id(id).ok_or("the id of a memory")?;
+        let before = self.before.replace((agent, id));
+        match before < Some((agent, id)) {
+            true => Ok(row),
+            false => Err("after the item before, by agent and id"),
+        }
+    }
+}
+
+fn wrong_item(
+    path: &Path,
+    item: String,
+    field: &'static str,
+    found: String,
+    expected: &'static str,
+) -> ImportError {
+    let path = path.to_owned();
+    ImportError::Field {
+        place: Place { path, item },
+        field,
+        found,
+        expected,
+    }
 }
