@@ -140,7 +140,8 @@ fn memory<'a>(
     }
 }
 
-/// A store of two dimensions with two memories in its columns and one in its journal, as files.
+/// A store of two dimensions with two memories in its columns and one in its journal, and all kinds of changes in
+/// both, as files.
 fn example() -> Vec<(PathBuf, Vec<u8>)> {
     let files = Arc::new(InMemory::new());
     let options = CreateOptions {
@@ -159,10 +160,16 @@ fn example() -> Vec<(PathBuf, Vec<u8>)> {
         .expect("sound");
     store.touch(Agent::OWN, &[0], 9).expect("it is there");
     store.checkpoint().expect("there is room");
+    store.embed(&[(1, &two)]).expect("it has no vector");
+    (store.set_importance(Agent(7), &[0], Some(9.0))).expect("it is there");
+    store.checkpoint().expect("there is room");
     store
-        .append(&[memory("c", Some(&two), &[])])
+        .append(&[memory("c", Some(&two), &[]), memory("d", None, &[])])
         .expect("sound");
     store.touch(Agent(7), &[0, 2], 10).expect("they are there");
+    store.embed(&[(3, &one)]).expect("it has no vector");
+    (store.set_importance(Agent::OWN, &[1, 2], Some(2.0))).expect("they are there");
+    (store.set_importance(Agent(7), &[0], None)).expect("it is there");
     let dir = Path::new(STORE);
     let names = files.list(dir).expect("it is there");
     let paths = names.iter().map(|name| dir.join(name));
