@@ -10,8 +10,8 @@ use crate::Par;
 use crate::kernel::{QueryError, cosine_error_bound};
 use crate::scoring::{
     AgeRange, Candidates, Columns, Component, Components, Hit, Normalization, Query, Range, Ranges,
-    RankError, Ranking, Recency, Scoring, Signals, Since, Ties, Workspace, rank_into,
-    relevance_into,
+    RankError, Ranking, Recency, RecencyColumn, Scoring, Signals, Since, Ties, Workspace,
+    rank_into, relevance_into,
 };
 
 /// The cosine of every row with the query, in f64 from the stored elements; NaN for rows without a
@@ -96,7 +96,7 @@ pub fn rank(
     let listed = listed_rows(columns.iter().map(Columns::len).sum(), query.candidates)?;
     let relevance = cosines_of(columns, query.embedding, &listed)?.into_iter();
     let signals = columns.iter().map(Columns::signals);
-    rank_rows(&rows(relevance, signals), query, scoring)
+    rank_rows(&rows(relevance, signals, scoring)?, query, scoring)
 }
 
 /// How the fast path and the oracle differ on one query.
@@ -154,7 +154,7 @@ pub fn compare(
         .map(|(a, b)| (a - f64::from(*b)).abs());
     let ours_widened = relevance.iter().copied().map(f64::from);
     let signals = columns.iter().map(Columns::signals);
-    let theirs = rank_rows(&rows(ours_widened, signals), query, scoring)?;
+    let theirs = rank_rows(&rows(ours_widened, signals, scoring)?, query, scoring)?;
     let pairs = || ours.hits.iter().zip(&theirs.hits);
     Ok(Comparison {
         // NaN where there is no vector, which max passes over.
@@ -182,21 +182,39 @@ pub fn rank_components(
         .copied()
         .map(f64::from);
     let signals = components.iter().map(Components::signals);
-    rank_rows(&rows(relevance, signals), query, scoring)
+    rank_rows(&rows(relevance, signals, scoring)?, query, scoring)
 }
 
-/// One memory: relevance (NaN: no vector), last access, importance.
-type Row = (f64, i64, f32);
+/// One memory: relevance (NaN: no vector), what its recency is made of, importance.
+type Row = (f64, Moment, f32);
+
+#[derive(Clone, Copy)]
+enum Moment {
+    LastAccess(i64),
+    Recency(f64),
+}
 
 fn rows<'a>(
-    relevance: impl Iterator<Item = f64>,
+    mut relevance: impl Iterator<Item = f64>,
     signals: impl Iterator<Item = Signals<'a>>,
-) -> Vec<Row> {
-    let signals = signals.flat_map(|s| s.last_access.iter().zip(s.importance));
-    relevance
-        .zip(signals)
-        .map(|(relevance, (&access, &imp))| (relevance, access, imp))
-        .collect()
+    scoring: &Scoring,
+) -> Result<Vec<Row>, RankError> {
+    let mut rows = Vec::new();
+    for (segment, signals) in signals.enumerate() {
+        let moments: Vec<Moment> = match signals.recency {
+            RecencyColumn::LastAccess(_) if scoring.recency == Recency::Given => {
+                return Err(RankError::NoRecency { segment });
+            }
+            RecencyColumn::Given(_) if matches!(scoring.recency, Recency::Age { .. }) => {
+                return Err(RankError::NoLastAccess { segment });
+            }
+            RecencyColumn::LastAccess(s) => s.iter().copied().map(Moment::LastAccess).collect(),
+            RecencyColumn::Given(s) => s.iter().copied().map(Moment::Recency).collect(),
+        };
+        let of_segment = relevance.by_ref().zip(moments).zip(signals.importance);
+        rows.extend(of_segment.map(|((relevance, moment), &imp)| (relevance, moment, imp)));
+    }
+    Ok(rows)
 }
 
 fn rank_rows(rows: &[Row], query: &Query<'_>, scoring: &Scoring) -> Result<Ranking, RankError> {
@@ -204,12 +222,17 @@ fn rank_rows(rows: &[Row], query: &Query<'_>, scoring: &Scoring) -> Result<Ranki
     let mut listed = listed_rows(rows.len(), query.candidates)?;
     listed.retain(|&row| !rows[row].0.is_nan());
     for &row in &listed {
-        let (relevance, _, value) = rows[row];
+        let (relevance, moment, value) = rows[row];
         if relevance.is_infinite() {
             return Err(RankError::Cosine { row });
         }
         if !value.is_finite() {
             return Err(RankError::Importance { row, value });
+        }
+        if let Moment::Recency(value) = moment
+            && (!(0.0..=1.0).contains(&value) || value == 0.0 && value.is_sign_negative())
+        {
+            return Err(RankError::Recency { row, value });
         }
     }
     if listed.is_empty() {
@@ -218,8 +241,8 @@ fn rank_rows(rows: &[Row], query: &Query<'_>, scoring: &Scoring) -> Result<Ranki
 
     let relevance: Vec<f64> = listed.iter().map(|&row| rows[row].0).collect();
     let importance: Vec<f64> = listed.iter().map(|&row| f64::from(rows[row].2)).collect();
-    let accesses: Vec<i64> = listed.iter().map(|&row| rows[row].1).collect();
-    let (recency, recency_normalized, ages) = recency(&accesses, query.now, scoring);
+    let moments: Vec<Moment> = listed.iter().map(|&row| rows[row].1).collect();
+    let (recency, recency_normalized, ages) = recency(&moments, query.now, scoring);
     let (relevance_normalized, importance_normalized) = match scoring.normalization {
         Normalization::MinMax { constant } => (
             min_max(&relevance, constant),
@@ -314,24 +337,38 @@ fn listed_rows(n: usize, candidates: Candidates<'_>) -> Result<Vec<usize>, RankE
 
 /// Raw and normalised recency of every candidate, and the range of ages.
 fn recency(
-    accesses: &[i64],
+    moments: &[Moment],
     now: i64,
     scoring: &Scoring,
 ) -> (Vec<f64>, Vec<f64>, Option<AgeRange>) {
+    let plain = |raw: Vec<f64>| {
+        let normalized = match scoring.normalization {
+            Normalization::MinMax { constant } => min_max(&raw, constant),
+            Normalization::None { .. } => raw.clone(),
+        };
+        (raw, normalized, None)
+    };
     match scoring.recency {
         Recency::Position { decay } => {
-            let raw: Vec<f64> = (1..=accesses.len()).map(|p| decay.powf(p as f64)).collect();
-            let normalized = match scoring.normalization {
-                Normalization::MinMax { constant } => min_max(&raw, constant),
-                Normalization::None { .. } => raw.clone(),
-            };
-            (raw, normalized, None)
+            plain((1..=moments.len()).map(|p| decay.powf(p as f64)).collect())
+        }
+        Recency::Given => {
+            let given = moments.iter().filter_map(|&moment| match moment {
+                Moment::Recency(raw) => Some(raw),
+                Moment::LastAccess(_) => None,
+            });
+            plain(given.collect())
         }
         Recency::Age {
             decay,
             ticks_per_unit,
             since,
         } => {
+            let accesses = moments.iter().filter_map(|&moment| match moment {
+                Moment::LastAccess(access) => Some(access),
+                Moment::Recency(_) => None,
+            });
+            let accesses: Vec<i64> = accesses.collect();
             let newest = accesses
                 .iter()
                 .copied()

@@ -43,7 +43,7 @@ fn slices<'a>(columns: &Columns<'a>) -> [&'a [u8]; 4] {
     [
         rows,
         cast_slice(columns.inv_norms()),
-        cast_slice(signals.last_access),
+        cast_slice(signals.stamps()),
         cast_slice(signals.importance),
     ]
 }

@@ -485,7 +485,7 @@ fn a_query_that_cannot_be_used_is_an_error_and_touches_nothing() {
 /// Every agent's last accesses, as the columns of its rankings have them.
 fn accesses(snapshot: &Snapshot, agent: Agent) -> Vec<i64> {
     let columns = columns(snapshot, agent).unwrap();
-    let parts = columns.iter().map(|columns| columns.last_access());
+    let parts = columns.iter().map(|columns| columns.last_access().unwrap());
     parts.collect::<Vec<_>>().concat()
 }
 

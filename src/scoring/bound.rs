@@ -11,11 +11,20 @@ use super::recency::{AgeScale, age};
 pub(super) struct Bound {
     pub(super) relevance: Slope,
     pub(super) importance: Slope,
-    pub(super) recency: Chords,
-    /// Weight of recency.
-    pub(super) recency_weight: f64,
+    pub(super) recency: RecencyBound,
     /// More than all roundings, of the total and of this bound, can add up to.
     pub(super) margin: f64,
+}
+
+/// What weighted recency is at most.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum RecencyBound {
+    /// The same for all.
+    Flat(f64),
+    /// The weight, times the chords at the last access.
+    Age(f64, Chords),
+    /// A line in the recency given.
+    Given(Slope),
 }
 
 /// A weighted component as a line: `(x - zero) * slope + offset`.
@@ -46,8 +55,8 @@ impl Slope {
     }
 
     #[inline(always)]
-    fn at(&self, x: f32) -> f64 {
-        (f64::from(x) - self.zero) * self.slope + self.offset
+    pub(super) fn at(&self, x: f64) -> f64 {
+        (x - self.zero) * self.slope + self.offset
     }
 }
 
@@ -100,7 +109,7 @@ impl Chords {
     }
 
     #[inline(always)]
-    fn at_most(&self, last_access: i64) -> f64 {
+    pub(super) fn at_most(&self, last_access: i64) -> f64 {
         // Of a row without a vector this may wrap: it is no candidate.
         let age = age(self.since, last_access).wrapping_sub(self.youngest) as f64;
         let mut highest = f64::NEG_INFINITY;
@@ -113,12 +122,13 @@ impl Chords {
 }
 
 impl Bound {
-    /// At least the total of a candidate with these values. NaN for NaN.
+    /// At least the total of a candidate with these values, whose weighted recency is at most `recency`. NaN
+    /// for NaN.
     #[inline(always)]
-    pub(super) fn at_most(&self, relevance: f32, last_access: i64, importance: f32) -> f64 {
-        self.relevance.at(relevance)
-            + self.recency_weight * self.recency.at_most(last_access)
-            + self.importance.at(importance)
+    pub(super) fn at_most(&self, relevance: f32, recency: f64, importance: f32) -> f64 {
+        self.relevance.at(f64::from(relevance))
+            + recency
+            + self.importance.at(f64::from(importance))
             + self.margin
     }
 }

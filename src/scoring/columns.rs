@@ -1,10 +1,12 @@
 //! Columns as the caller holds them: one entry per memory, borrowed, in one or more segments.
 
+use super::query::RankError;
+use super::settings::Recency;
 use crate::kernel::{Dtype, Rows};
 use std::fmt;
 use std::num::NonZeroUsize;
 
-/// One segment of memories: embeddings, inverse norms, last accesses and importances, row by row.
+/// One segment of memories: embeddings, inverse norms, last accesses (or recencies) and importances, row by row.
 ///
 /// Several segments are ranked as one: their rows are numbered on from segment to segment. All have
 /// one dimension; their element types may differ.
@@ -19,8 +21,17 @@ pub struct Columns<'a> {
 /// What is scored beside the embedding.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Signals<'a> {
-    pub(crate) last_access: &'a [i64],
+    pub(crate) recency: RecencyColumn<'a>,
     pub(crate) importance: &'a [f32],
+}
+
+/// What recency is made of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum RecencyColumn<'a> {
+    /// Ticks of the caller's clock.
+    LastAccess(&'a [i64]),
+    /// Raw recencies, for [`Recency::Given`].
+    Given(&'a [f64]),
 }
 
 impl<'a> Columns<'a> {
@@ -43,6 +54,33 @@ impl<'a> Columns<'a> {
         last_access: &'a [i64],
         importance: &'a [f32],
     ) -> Result<Columns<'a>, ColumnsError> {
+        let recency = RecencyColumn::LastAccess(last_access);
+        Columns::with_signals(dim, rows, inv_norms, recency, importance)
+    }
+
+    /// Columns with the raw recency of each memory in place of its last access, for [`Recency::Given`]: numbers
+    /// in [0, 1]. All else is as in [`new`](Columns::new).
+    ///
+    /// # Errors
+    /// If the lengths do not fit together.
+    pub fn with_recency(
+        dim: NonZeroUsize,
+        rows: Rows<'a>,
+        inv_norms: &'a [f32],
+        recency: &'a [f64],
+        importance: &'a [f32],
+    ) -> Result<Columns<'a>, ColumnsError> {
+        let recency = RecencyColumn::Given(recency);
+        Columns::with_signals(dim, rows, inv_norms, recency, importance)
+    }
+
+    fn with_signals(
+        dim: NonZeroUsize,
+        rows: Rows<'a>,
+        inv_norms: &'a [f32],
+        recency: RecencyColumn<'a>,
+        importance: &'a [f32],
+    ) -> Result<Columns<'a>, ColumnsError> {
         let n = inv_norms.len();
         if rows.count(dim) != Some(n) {
             return Err(ColumnsError::Elements {
@@ -52,7 +90,7 @@ impl<'a> Columns<'a> {
                 dtype: rows.dtype(),
             });
         }
-        let signals = Signals::new(n, last_access, importance)?;
+        let signals = Signals::new(n, recency, importance)?;
         Ok(Columns {
             dim,
             rows,
@@ -76,9 +114,12 @@ impl<'a> Columns<'a> {
         self.dim
     }
 
-    /// Last accesses, row by row.
-    pub fn last_access(&self) -> &'a [i64] {
-        self.signals.last_access
+    /// Last accesses, row by row. `None` for columns [with recencies](Columns::with_recency).
+    pub fn last_access(&self) -> Option<&'a [i64]> {
+        match self.signals.recency {
+            RecencyColumn::LastAccess(column) => Some(column),
+            RecencyColumn::Given(_) => None,
+        }
     }
 
     /// Importances, row by row.
@@ -117,7 +158,37 @@ impl<'a> Components<'a> {
         last_access: &'a [i64],
         importance: &'a [f32],
     ) -> Result<Components<'a>, ColumnsError> {
-        let signals = Signals::new(relevance.len(), last_access, importance)?;
+        let recency = RecencyColumn::LastAccess(last_access);
+        let signals = Signals::new(relevance.len(), recency, importance)?;
+        Ok(Components { relevance, signals })
+    }
+
+    /// With the raw recency of each memory, in [0, 1], in place of its last access, for [`Recency::Given`]: a
+    /// recency of the caller's own, such as one that decays in steps.
+    ///
+    /// ```
+    /// use memorank::Par;
+    /// use memorank::scoring::{Components, Preset, Query, Ranking, Recency, Workspace, rank_components};
+    ///
+    /// // Two of equal relevance and importance; the second was in use today.
+    /// let components = [Components::with_recency(&[0.8, 0.8], &[0.25, 1.0], &[5.0, 5.0])?];
+    /// let mut scoring = Preset::paper().scoring;
+    /// scoring.recency = Recency::Given;
+    /// let (mut workspace, mut ranking) = (Workspace::new(), Ranking::default());
+    /// let query = Query::new(&[], 0, 1);
+    /// rank_components(&components, &query, &scoring, Par::Serial, &mut workspace, &mut ranking)?;
+    /// assert_eq!((ranking.hits[0].row, ranking.hits[0].recency.raw), (1, 1.0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the lengths differ.
+    pub fn with_recency(
+        relevance: &'a [f32],
+        recency: &'a [f64],
+        importance: &'a [f32],
+    ) -> Result<Components<'a>, ColumnsError> {
+        let signals = Signals::new(relevance.len(), RecencyColumn::Given(recency), importance)?;
         Ok(Components { relevance, signals })
     }
 
@@ -133,13 +204,14 @@ impl<'a> Components<'a> {
 impl<'a> Signals<'a> {
     fn new(
         rows: usize,
-        last_access: &'a [i64],
+        recency: RecencyColumn<'a>,
         importance: &'a [f32],
     ) -> Result<Signals<'a>, ColumnsError> {
-        for (column, found) in [
-            ("last_access", last_access.len()),
-            ("importance", importance.len()),
-        ] {
+        let of_recency = match recency {
+            RecencyColumn::LastAccess(column) => ("last_access", column.len()),
+            RecencyColumn::Given(column) => ("recency", column.len()),
+        };
+        for (column, found) in [of_recency, ("importance", importance.len())] {
             if found != rows {
                 return Err(ColumnsError::Length {
                     column,
@@ -149,10 +221,45 @@ impl<'a> Signals<'a> {
             }
         }
         Ok(Signals {
-            last_access,
+            recency,
             importance,
         })
     }
+
+    /// The column of recency as whole numbers that order as its entries do: last accesses, or the bits of
+    /// recencies. Numbers that are not negative order as their bits; -0 and those below 0 become negative.
+    #[inline(always)]
+    pub(crate) fn stamps(&self) -> &'a [i64] {
+        match self.recency {
+            RecencyColumn::LastAccess(column) => column,
+            RecencyColumn::Given(column) => bytemuck::cast_slice(column),
+        }
+    }
+
+    /// Whether a recency can be made of the column of segment number `segment`.
+    pub(super) fn check(&self, segment: usize, recency: Recency) -> Result<(), RankError> {
+        match (recency, self.recency) {
+            (Recency::Age { .. }, RecencyColumn::LastAccess(_))
+            | (Recency::Given, RecencyColumn::Given(_))
+            | (Recency::Position { .. }, _) => Ok(()),
+            (Recency::Age { .. }, RecencyColumn::Given(_)) => {
+                Err(RankError::NoLastAccess { segment })
+            }
+            (Recency::Given, RecencyColumn::LastAccess(_)) => Err(RankError::NoRecency { segment }),
+        }
+    }
+}
+
+/// The stamp of a recency.
+#[inline(always)]
+pub(super) fn stamp_of(recency: f64) -> i64 {
+    recency.to_bits().cast_signed()
+}
+
+/// The recency of a stamp.
+#[inline(always)]
+pub(super) fn recency_of(stamp: i64) -> f64 {
+    f64::from_bits(stamp.cast_unsigned())
 }
 
 /// Columns that do not fit together.

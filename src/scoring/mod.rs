@@ -5,7 +5,7 @@
 //! | component | raw value |
 //! |---|---|
 //! | relevance | cosine of the memory's and the query's embedding |
-//! | recency | `decay ^ age`, `age = max(0, now - last access)` |
+//! | recency | `decay ^ age`, `age = max(0, now - last access)`, or as [`Recency`] says |
 //! | importance | the stored number |
 //!
 //! `score = w_rel * n(relevance) + w_rec * n(recency) + w_imp * n(importance)`, where `n` is min-max
@@ -44,8 +44,8 @@ mod slots;
 mod top;
 mod workspace;
 
-pub(crate) use columns::Signals;
 pub use columns::{Columns, ColumnsError, Components};
+pub(crate) use columns::{RecencyColumn, Signals};
 pub use preset::{CandidateRule, Preset, ResultOrder, Touch};
 pub use query::{Candidates, Query, RankError, Ties};
 pub use rank::{
@@ -53,6 +53,7 @@ pub use rank::{
     relevance_into,
 };
 pub use ranking::{AgeRange, Component, Hit, Range, Ranges, Ranking};
+pub use recency::{Decay, age};
 pub use settings::{
     MICROSECONDS_PER_HOUR, Normalization, Recency, Scoring, ScoringError, Since, Weights,
 };

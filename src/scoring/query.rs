@@ -134,6 +134,23 @@ pub enum RankError {
         /// The value found.
         value: f32,
     },
+    /// The recency given for the row lies outside [0, 1], or is -0 or NaN.
+    Recency {
+        /// The row.
+        row: usize,
+        /// The value found.
+        value: f64,
+    },
+    /// Recency goes by age, and a segment has recencies in place of last accesses.
+    NoLastAccess {
+        /// Index of the segment.
+        segment: usize,
+    },
+    /// Recency is [given](super::Recency::Given), and a segment has last accesses in place of recencies.
+    NoRecency {
+        /// Index of the segment.
+        segment: usize,
+    },
     /// Without min-max, weights and importances (or relevances of the caller's own) are together so
     /// large that a total could overflow.
     Overflow {
@@ -183,6 +200,22 @@ impl fmt::Display for RankError {
             RankError::Importance { row, value } => {
                 write!(f, "row {row}: the importance is {value}; it must be finite")
             }
+            RankError::Recency { row, value } => {
+                write!(
+                    f,
+                    "row {row}: the recency is {value}; it must lie in [0, 1], and 0 without a sign"
+                )
+            }
+            RankError::NoLastAccess { segment } => write!(
+                f,
+                "segment {segment} has recencies and no last accesses, which recency by age is made of; \
+                 score it with Recency::Given"
+            ),
+            RankError::NoRecency { segment } => write!(
+                f,
+                "segment {segment} has last accesses and no recencies, which the scoring says are given; \
+                 make it with with_recency"
+            ),
             RankError::Overflow { importance } => write!(
                 f,
                 "the weights times relevances and importances up to {importance:e} overflow; \

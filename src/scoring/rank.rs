@@ -204,6 +204,9 @@ pub fn rank_components(
 ) -> Result<(), RankError> {
     clear(ranking);
     scoring.check()?;
+    for (segment, components) in components.iter().enumerate() {
+        components.signals.check(segment, scoring.recency)?;
+    }
     let slots = Slots::new(components, query.candidates, &mut workspace.seen)?;
     let done = Scan::new(slots, 1, par, workspace)
         .and_then(|mut scan| scan.rank(0, query, scoring, ranking));
@@ -280,6 +283,10 @@ fn rank_groups(
         index: 0,
         error: e.into(),
     })?;
+    for (segment, columns) in columns.iter().enumerate() {
+        let checked = columns.signals.check(segment, scoring.recency);
+        checked.map_err(|error| BatchError { index: 0, error })?;
+    }
     let mut first = 0;
     for group in queries.chunk_by(|a, b| a.candidates.is_same(&b.candidates)) {
         let slots =

@@ -22,7 +22,7 @@ pub struct Hit {
     pub score: f64,
     /// The cosine.
     pub relevance: Component,
-    /// The decayed age.
+    /// The decayed age or position, or the recency given.
     pub recency: Component,
     /// The stored importance.
     pub importance: Component,
@@ -50,7 +50,7 @@ pub struct Ranges {
     pub recency: Range,
     /// Of the importances.
     pub importance: Range,
-    /// The ages behind the recencies, in ticks; `None` where recency goes by position.
+    /// The ages behind the recencies, in ticks; `None` where recency goes by position or is given.
     pub ages: Option<AgeRange>,
 }
 

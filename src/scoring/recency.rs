@@ -11,28 +11,45 @@
 //! hours give 1 and 0 though both raw values are close to 0, and spans of seconds keep their digits.
 
 use super::math::{exp, expm1, ln};
+use super::settings::{ScoringError, check_decay};
+use std::num::NonZeroU64;
 
-/// The raw recency of ages: `decay ^ (age / ticks_per_unit)`.
+/// The raw recency of ages, `decay ^ (age / ticks_per_unit)`: what [`Recency::Age`](super::Recency::Age)
+/// computes, to the bit. For callers who make recencies of their own of it.
+///
+/// ```
+/// use memorank::scoring::{Decay, MICROSECONDS_PER_HOUR, age};
+/// let decay = Decay::new(0.995, MICROSECONDS_PER_HOUR)?;
+/// let hour = 3_600_000_000;
+/// assert_eq!(decay.raw(age(hour, 0)), 0.995);
+/// assert_eq!(decay.raw(age(0, hour)), 1.0);
+/// # Ok::<(), memorank::scoring::ScoringError>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Decay {
+pub struct Decay {
     decay: f64,
     /// `ln(decay) / ticks_per_unit`; not used for a decay of 0.
     rate: f64,
 }
 
 impl Decay {
-    pub(super) fn new(decay: f64, ticks_per_unit: u64) -> Decay {
+    /// What remains after one unit of time, which is so many ticks.
+    ///
+    /// # Errors
+    /// A decay outside [0, 1].
+    pub fn new(decay: f64, ticks_per_unit: NonZeroU64) -> Result<Decay, ScoringError> {
+        check_decay(decay)?;
         let rate = if decay > 0.0 {
-            ln(decay) / ticks_per_unit as f64
+            ln(decay) / ticks_per_unit.get() as f64
         } else {
             0.0
         };
-        Decay { decay, rate }
+        Ok(Decay { decay, rate })
     }
 
-    /// In [0, 1], and 1 at age 0.
+    /// The recency of an age in ticks: in [0, 1], and 1 at age 0.
     #[inline(always)]
-    pub(super) fn raw(self, age: u64) -> f64 {
+    pub fn raw(self, age: u64) -> f64 {
         if self.decay > 0.0 {
             exp(self.rate * age as f64)
         } else if age == 0 {
@@ -53,7 +70,7 @@ impl Decay {
 
 /// `max(0, since - last_access)`, exact over all of i64.
 #[inline(always)]
-pub(super) fn age(since: i64, last_access: i64) -> u64 {
+pub fn age(since: i64, last_access: i64) -> u64 {
     if last_access < since {
         since.abs_diff(last_access)
     } else {

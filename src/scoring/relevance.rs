@@ -1,6 +1,6 @@
 //! First pass: the cosines of the candidates, and the ranges of all three signals.
 
-use super::columns::Signals;
+use super::columns::{RecencyColumn, Signals, stamp_of};
 use super::query::RankError;
 use super::slots::{Run, Segment};
 use super::{Columns, Components};
@@ -33,7 +33,7 @@ impl Relevance for Columns<'_> {
         // What is read after the dot products comes in beside them.
         let signals = Columns::signals(self);
         kernel.prefetch(self.inv_norms(), &run.picks);
-        kernel.prefetch(signals.last_access, &run.picks);
+        kernel.prefetch(signals.stamps(), &run.picks);
         kernel.prefetch(signals.importance, &run.picks);
         self.dots(kernel, run, queries, out);
         let mut wrong = false;
@@ -165,7 +165,8 @@ impl Relevance for Components<'_> {
 pub(super) struct Extent {
     pub(super) candidates: usize,
     pub(super) relevance: [f32; 2],
-    pub(super) last_access: [i64; 2],
+    /// Of last accesses, or of the bits of given recencies: see [`Signals::stamps`].
+    pub(super) stamps: [i64; 2],
     pub(super) importance: [f32; 2],
 }
 
@@ -173,7 +174,7 @@ impl Extent {
     pub(super) const EMPTY: Extent = Extent {
         candidates: 0,
         relevance: [f32::INFINITY, f32::NEG_INFINITY],
-        last_access: [i64::MAX, i64::MIN],
+        stamps: [i64::MAX, i64::MIN],
         importance: [f32::INFINITY, f32::NEG_INFINITY],
     };
 
@@ -186,15 +187,20 @@ impl Extent {
         signals: Signals<'_>,
     ) -> Result<(), RankError> {
         let candidates = relevance.iter().filter(|x| !x.is_nan()).count();
-        let mut all = *self;
+        // The stamps of the run alone: other segments may hold another kind.
+        let mut all = Extent {
+            stamps: Extent::EMPTY.stamps,
+            ..*self
+        };
         let mut finite = true;
+        let stamps = signals.stamps();
         match &run.picks {
             // The usual case, over slices.
             Picks::Range(rows) if candidates == relevance.len() => {
                 (all, finite) = kernel.run(Widen {
                     extent: all,
                     relevance,
-                    last_access: &signals.last_access[rows.clone()],
+                    stamps: &stamps[rows.clone()],
                     importance: &signals.importance[rows.clone()],
                 });
             }
@@ -202,19 +208,30 @@ impl Extent {
                 if relevance[i].is_nan() {
                     return;
                 }
-                let (access, importance) = (signals.last_access[row], signals.importance[row]);
+                let importance = signals.importance[row];
                 finite &= importance.is_finite();
                 all.relevance = wider(all.relevance, relevance[i] + 0.0);
                 all.importance = wider(all.importance, importance + 0.0);
-                all.last_access = wider(all.last_access, access);
+                all.stamps = wider(all.stamps, stamps[row]);
             }),
         }
         if !finite {
             return Err(first_wrong_importance(run, relevance, signals));
         }
+        if let RecencyColumn::Given(recencies) = signals.recency
+            && !all.recencies_are_sound()
+        {
+            return Err(first_wrong_recency(run, relevance, recencies));
+        }
         all.candidates += candidates;
+        all.stamps = widest(all.stamps, self.stamps);
         *self = all;
         Ok(())
+    }
+
+    /// Whether stamps that are recencies all lie in [0, 1]. -0 is negative among stamps, NaN is not between.
+    fn recencies_are_sound(&self) -> bool {
+        self.stamps[0] >= 0 && self.stamps[1] <= stamp_of(1.0)
     }
 
     pub(super) fn merge(&mut self, other: &Extent) {
@@ -225,18 +242,20 @@ impl Extent {
         ] {
             *mine = [mine[0].min(theirs[0]), mine[1].max(theirs[1])];
         }
-        self.last_access = [
-            self.last_access[0].min(other.last_access[0]),
-            self.last_access[1].max(other.last_access[1]),
-        ];
+        self.stamps = widest(self.stamps, other.stamps);
     }
+}
+
+/// The range of both.
+fn widest(a: [i64; 2], b: [i64; 2]) -> [i64; 2] {
+    [a[0].min(b[0]), a[1].max(b[1])]
 }
 
 /// The ranges widened by values side by side, and whether all importances are finite.
 struct Widen<'a> {
     extent: Extent,
     relevance: &'a [f32],
-    last_access: &'a [i64],
+    stamps: &'a [i64],
     importance: &'a [f32],
 }
 
@@ -252,7 +271,7 @@ impl Loop for Widen<'_> {
         let extent = Extent {
             relevance: widened(self.extent.relevance, self.relevance, |x| x + 0.0),
             importance: widened(self.extent.importance, self.importance, |x| x + 0.0),
-            last_access: widened(self.extent.last_access, self.last_access, |x| x),
+            stamps: widened(self.extent.stamps, self.stamps, |x| x),
             ..self.extent
         };
         (extent, finite)
@@ -293,6 +312,22 @@ fn first_wrong_importance(run: &Run<'_>, relevance: &[f32], signals: Signals<'_>
         let value = signals.importance[row];
         if first.is_none() && !relevance[i].is_nan() && !value.is_finite() {
             first = Some(RankError::Importance {
+                row: run.base + row,
+                value,
+            });
+        }
+    });
+    first.expect("a run that failed has a row that is wrong")
+}
+
+#[cold]
+fn first_wrong_recency(run: &Run<'_>, relevance: &[f32], recencies: &[f64]) -> RankError {
+    let mut first = None;
+    run.for_each_row(|i, row| {
+        let value = recencies[row];
+        let sound = (0.0..=1.0).contains(&value) && value.is_sign_positive();
+        if first.is_none() && !relevance[i].is_nan() && !sound {
+            first = Some(RankError::Recency {
                 row: run.base + row,
                 value,
             });

@@ -218,14 +218,14 @@ fn list_reachable(
     shortlist: &mut Shortlist,
 ) -> usize {
     let gathered: ([i64; BLOCK], [f32; BLOCK]);
-    let (last_access, importance) = match &block.picks {
+    let (stamps, importance) = match &block.picks {
         Picks::Range(rows) => (
-            &signals.last_access[rows.clone()],
+            &signals.stamps()[rows.clone()],
             &signals.importance[rows.clone()],
         ),
         Picks::List { .. } => {
             gathered = (
-                gather(block, signals.last_access),
+                gather(block, signals.stamps()),
                 gather(block, signals.importance),
             );
             (&gathered.0[..block.len()], &gathered.1[..block.len()])
@@ -234,14 +234,14 @@ fn list_reachable(
     shortlist.clear();
     // Rows without a vector so far: they are no candidates and have no position.
     let mut without = 0;
-    scorer.for_each_within_reach(kernel, relevance, last_access, importance, floor, |i| {
+    scorer.for_each_within_reach(kernel, relevance, stamps, importance, floor, |i| {
         if relevance[i].is_nan() {
             without += 1;
             return;
         }
         let raw = Raw {
             relevance: relevance[i],
-            last_access: last_access[i],
+            stamp: stamps[i],
             importance: importance[i],
             position: (before + i - without + 1) as u32,
         };

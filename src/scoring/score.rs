@@ -1,6 +1,7 @@
 //! From raw values and ranges to a total: the one place where a score is put together.
 
-use super::bound::{Bound, Chords, Slope};
+use super::bound::{Bound, Chords, RecencyBound, Slope};
+use super::columns::recency_of;
 use super::query::RankError;
 use super::ranking::{AgeRange, Component, Hit, Range, Ranges};
 use super::recency::{AgeScale, Decay, age};
@@ -10,6 +11,7 @@ use super::shortlist::{Listed, Shortlist};
 use super::slots::BLOCK;
 use super::top::Entry;
 use crate::kernel::{Kernel, Loop};
+use std::num::NonZeroU64;
 
 /// A scoring whose ranges are known.
 pub(super) struct Scorer {
@@ -23,13 +25,14 @@ pub(super) struct Scorer {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Raw {
     pub(super) relevance: f32,
-    pub(super) last_access: i64,
+    /// The last access, or the bits of the recency given: see [`Signals::stamps`](super::columns::Signals::stamps).
+    pub(super) stamp: i64,
     pub(super) importance: f32,
     /// Counted from 1 over the candidates as listed.
     pub(super) position: u32,
 }
 
-/// Normalisation of relevance, importance or recency by position: `(x - min) / span + constant`.
+/// Normalisation of relevance, importance, or recency that is not by age: `(x - min) / span + constant`.
 #[derive(Clone, Copy)]
 struct Scale {
     min: f64,
@@ -85,34 +88,42 @@ enum RecencyScale {
         decay: Decay,
         scale: Scale,
     },
+    Given {
+        scale: Scale,
+    },
 }
 
 impl RecencyScale {
     /// The raw recency of many.
     #[inline(always)]
-    fn raw(&self, last_access: &[i64], positions: &[u32], out: &mut [f64]) {
+    fn raw(&self, stamps: &[i64], positions: &[u32], out: &mut [f64]) {
         match *self {
             RecencyScale::Age { since, decay, .. } => {
-                decay.raw_of(last_access.iter().map(|&access| age(since, access)), out);
+                decay.raw_of(stamps.iter().map(|&access| age(since, access)), out);
             }
             RecencyScale::Position { decay, .. } => {
                 decay.raw_of(positions.iter().map(|&position| u64::from(position)), out);
+            }
+            RecencyScale::Given { .. } => {
+                for (out, &stamp) in out.iter_mut().zip(stamps) {
+                    *out = recency_of(stamp);
+                }
             }
         }
     }
 
     /// The normalised recency of many.
     #[inline(always)]
-    fn normalize(&self, last_access: &[i64], positions: &[u32], out: &mut [f64]) {
+    fn normalize(&self, stamps: &[i64], positions: &[u32], out: &mut [f64]) {
         match *self {
             RecencyScale::Age {
                 since,
                 scale: Some(scale),
                 ..
-            } => scale.normalize(last_access.iter().map(|&access| age(since, access)), out),
-            RecencyScale::Age { scale: None, .. } => self.raw(last_access, positions, out),
-            RecencyScale::Position { scale, .. } => {
-                self.raw(last_access, positions, out);
+            } => scale.normalize(stamps.iter().map(|&access| age(since, access)), out),
+            RecencyScale::Age { scale: None, .. } => self.raw(stamps, positions, out),
+            RecencyScale::Position { scale, .. } | RecencyScale::Given { scale } => {
+                self.raw(stamps, positions, out);
                 for out in out {
                     *out = scale.apply(*out);
                 }
@@ -165,18 +176,18 @@ impl Scorer {
             max: f64::from(max),
         };
         let (relevance, importance) = (range(extent.relevance), range(extent.importance));
-        let [oldest, newest] = extent.last_access;
         let (recency, recency_range, ages) = match scoring.recency {
             Recency::Age {
                 decay,
                 ticks_per_unit,
                 since,
             } => {
+                let [oldest, newest] = extent.stamps;
                 let since = match since {
                     Since::Now => now,
                     Since::NewestAccess => newest,
                 };
-                let decay = Decay::new(decay, ticks_per_unit.get());
+                let decay = Decay::new(decay, ticks_per_unit)?;
                 let ages = AgeRange {
                     youngest: age(since, newest),
                     oldest: age(since, oldest),
@@ -202,7 +213,7 @@ impl Scorer {
                 )
             }
             Recency::Position { decay } => {
-                let decay = Decay::new(decay, 1);
+                let decay = Decay::new(decay, NonZeroU64::MIN)?;
                 let last = extent.candidates as u64;
                 let range = Range {
                     min: decay.raw(last),
@@ -210,6 +221,12 @@ impl Scorer {
                 };
                 let scale = Scale::new(scoring.normalization, 1.0, range);
                 (RecencyScale::Position { decay, scale }, range, None)
+            }
+            Recency::Given => {
+                let [min, max] = extent.stamps.map(recency_of);
+                let range = Range { min, max };
+                let scale = Scale::new(scoring.normalization, 1.0, range);
+                (RecencyScale::Given { scale }, range, None)
             }
         };
         let importance_divisor = match scoring.normalization {
@@ -248,10 +265,16 @@ impl Scorer {
                     since,
                     scale: Some(scale),
                     ..
-                } if extent.candidates > BLOCK => Chords::new(*since, scale),
-                RecencyScale::Age { .. } | RecencyScale::Position { .. } => Chords::FLAT,
+                } if extent.candidates > BLOCK => {
+                    RecencyBound::Age(weights.recency, Chords::new(*since, scale))
+                }
+                RecencyScale::Age { .. } | RecencyScale::Position { .. } => {
+                    RecencyBound::Flat(weights.recency)
+                }
+                RecencyScale::Given { scale } => {
+                    RecencyBound::Given(scale.weighted(weights.recency, recency_range).0)
+                }
             },
-            recency_weight: weights.recency,
             margin: 1e-9 * (relevance_most + weights.recency + importance_most) + f64::MIN_POSITIVE,
         };
         Ok(Scorer {
@@ -282,7 +305,7 @@ impl Scorer {
         &self,
         kernel: Kernel,
         relevance: &[f32],
-        last_access: &[i64],
+        stamps: &[i64],
         importance: &[f32],
         floor: f64,
         mut f: impl FnMut(usize),
@@ -295,7 +318,7 @@ impl Scorer {
         kernel.run(Mark {
             bound: &self.bound,
             relevance,
-            last_access,
+            stamps,
             importance,
             floor,
             marks: &mut marks,
@@ -362,7 +385,7 @@ impl Scorer {
 struct Mark<'a> {
     bound: &'a Bound,
     relevance: &'a [f32],
-    last_access: &'a [i64],
+    stamps: &'a [i64],
     importance: &'a [f32],
     floor: f64,
     marks: &'a mut [u8; BLOCK],
@@ -373,13 +396,24 @@ impl Loop for Mark<'_> {
 
     #[inline(always)]
     fn run(self) {
+        match self.bound.recency {
+            RecencyBound::Flat(most) => self.mark(|_| most),
+            RecencyBound::Age(weight, chords) => self.mark(|stamp| weight * chords.at_most(stamp)),
+            RecencyBound::Given(slope) => self.mark(|stamp| slope.at(recency_of(stamp))),
+        }
+    }
+}
+
+impl Mark<'_> {
+    /// `recency` gives what that of a stamp is at most, weighted.
+    #[inline(always)]
+    fn mark(self, recency: impl Fn(i64) -> f64) {
         // Copied: a loop that reads it through the reference is no vector code.
         let bound = *self.bound;
-        let signals = self.relevance.iter().zip(self.last_access);
+        let signals = self.relevance.iter().zip(self.stamps);
         let signals = signals.zip(self.importance);
-        for (mark, ((&relevance, &last_access), &importance)) in self.marks.iter_mut().zip(signals)
-        {
-            let at_most = bound.at_most(relevance, last_access, importance);
+        for (mark, ((&relevance, &stamp), &importance)) in self.marks.iter_mut().zip(signals) {
+            let at_most = bound.at_most(relevance, recency(stamp), importance);
             *mark = u8::from((at_most >= self.floor) | at_most.is_nan());
         }
     }
@@ -400,7 +434,7 @@ impl Loop for Total<'_> {
         // Copied: a loop that reads it through the reference is no vector code.
         let formula = scorer.formula;
         let recency = &scorer.recency;
-        recency.normalize(listed.last_access, listed.positions, listed.recency);
+        recency.normalize(listed.stamps, listed.positions, listed.recency);
         let signals = listed.relevance.iter().zip(&*listed.recency);
         let signals = signals.zip(listed.importance);
         for (total, ((&relevance, &recency), &importance)) in listed.totals.iter_mut().zip(signals)
@@ -423,12 +457,12 @@ impl Loop for RawRecency<'_> {
     #[inline(always)]
     fn run(self) {
         let Listed {
-            last_access,
+            stamps,
             positions,
             raw_recency,
             ..
         } = self.listed;
-        self.recency.raw(last_access, positions, raw_recency);
+        self.recency.raw(stamps, positions, raw_recency);
     }
 }
 

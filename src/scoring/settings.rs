@@ -53,6 +53,9 @@ pub enum Recency {
         /// In [0, 1].
         decay: f64,
     },
+    /// A number in [0, 1] for each row, from columns [with recencies](super::Columns::with_recency). Min-max is
+    /// the plain one, `(x - min) / (max - min)`.
+    Given,
 }
 
 /// The time that ages are measured from.
@@ -107,9 +110,8 @@ impl Scoring {
         if !((relevance + recency) + importance).is_finite() {
             return Err(ScoringError::WeightSum);
         }
-        let decay = self.decay();
-        if !(0.0..=1.0).contains(&decay) {
-            return Err(ScoringError::Decay(decay));
+        if let Some(decay) = self.decay() {
+            check_decay(decay)?;
         }
         match self.normalization {
             Normalization::MinMax { constant } if !(0.0..=1.0).contains(&constant) => {
@@ -125,7 +127,7 @@ impl Scoring {
     }
 
     /// The same scoring for a clock with so many ticks per unit of decay: the presets' decays are per hour
-    /// of a clock in microseconds. Recency by position has no clock.
+    /// of a clock in microseconds. Recency by position and given recency have no clock.
     ///
     /// ```
     /// use memorank::scoring::Preset;
@@ -140,19 +142,29 @@ impl Scoring {
         self
     }
 
-    /// The same scoring with another decay.
+    /// The same scoring with another decay. Given recency has none and stays.
     pub fn with_decay(mut self, value: f64) -> Scoring {
         match &mut self.recency {
             Recency::Age { decay, .. } | Recency::Position { decay } => *decay = value,
+            Recency::Given => {}
         }
         self
     }
 
-    /// The decay, of whichever recency.
-    pub fn decay(&self) -> f64 {
+    /// The decay, of recency by age or by position.
+    pub fn decay(&self) -> Option<f64> {
         match self.recency {
-            Recency::Age { decay, .. } | Recency::Position { decay } => decay,
+            Recency::Age { decay, .. } | Recency::Position { decay } => Some(decay),
+            Recency::Given => None,
         }
+    }
+}
+
+pub(super) fn check_decay(decay: f64) -> Result<(), ScoringError> {
+    if (0.0..=1.0).contains(&decay) {
+        Ok(())
+    } else {
+        Err(ScoringError::Decay(decay))
     }
 }
 

@@ -11,7 +11,7 @@ pub(super) struct Shortlist {
     len: usize,
     rows: [u32; BLOCK],
     relevance: [f32; BLOCK],
-    last_access: [i64; BLOCK],
+    stamps: [i64; BLOCK],
     importance: [f32; BLOCK],
     positions: [u32; BLOCK],
     recency: [f64; BLOCK],
@@ -27,7 +27,7 @@ const GROUP: usize = 16;
 /// The columns of a shortlist, of one length.
 pub(super) struct Listed<'a> {
     pub(super) relevance: &'a [f32],
-    pub(super) last_access: &'a [i64],
+    pub(super) stamps: &'a [i64],
     pub(super) importance: &'a [f32],
     pub(super) positions: &'a [u32],
     /// Normalised recency, to be filled.
@@ -44,7 +44,7 @@ impl Default for Shortlist {
             len: 0,
             rows: [0; BLOCK],
             relevance: [0.0; BLOCK],
-            last_access: [0; BLOCK],
+            stamps: [0; BLOCK],
             importance: [0.0; BLOCK],
             positions: [0; BLOCK],
             recency: [0.0; BLOCK],
@@ -68,7 +68,7 @@ impl Shortlist {
         assert!(i < BLOCK, "a block is the most that is listed");
         self.rows[i] = row;
         self.relevance[i] = raw.relevance;
-        self.last_access[i] = raw.last_access;
+        self.stamps[i] = raw.stamp;
         self.importance[i] = raw.importance;
         self.positions[i] = raw.position;
         self.len += 1;
@@ -81,13 +81,13 @@ impl Shortlist {
             let rest = last..len;
             let raw = self.raw(last);
             self.relevance[rest.clone()].fill(raw.relevance);
-            self.last_access[rest.clone()].fill(raw.last_access);
+            self.stamps[rest.clone()].fill(raw.stamp);
             self.importance[rest.clone()].fill(raw.importance);
             self.positions[rest].fill(raw.position);
         }
         Listed {
             relevance: &self.relevance[..len],
-            last_access: &self.last_access[..len],
+            stamps: &self.stamps[..len],
             importance: &self.importance[..len],
             positions: &self.positions[..len],
             recency: &mut self.recency[..len],
@@ -124,7 +124,7 @@ impl Shortlist {
     pub(super) fn raw(&self, i: usize) -> Raw {
         Raw {
             relevance: self.relevance[i],
-            last_access: self.last_access[i],
+            stamp: self.stamps[i],
             importance: self.importance[i],
             position: self.positions[i],
         }

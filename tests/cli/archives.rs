@@ -51,7 +51,7 @@ fn the_query_of_the_readme_ranks_as_the_oracle_does() {
         &mut cosines,
     )
     .unwrap();
-    let (last_access, importance) = (columns[0].last_access(), columns[0].importance());
+    let (last_access, importance) = (columns[0].last_access().unwrap(), columns[0].importance());
     let fed = Components::new(&cosines, last_access, importance).unwrap();
     let expected = oracle::rank_components(&[fed], &query, &preset.scoring).unwrap();
     let expected_ids: Vec<_> = expected

@@ -82,9 +82,7 @@ fn preset(case: &Value) -> Preset {
         *ticks_per_unit = NonZeroU64::new(ticks as u64).expect("a unit of time");
     }
     if let Some(of_case) = case.get("decay") {
-        let (Recency::Age { decay, .. } | Recency::Position { decay }) =
-            &mut preset.scoring.recency;
-        *decay = json::number(of_case);
+        preset.scoring = preset.scoring.with_decay(json::number(of_case));
     }
     preset.k = case.get("k").map_or(preset.k, json::index);
     preset

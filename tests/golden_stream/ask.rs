@@ -7,7 +7,7 @@ use memorank::Par;
 use memorank::kernel::Dtype;
 use memorank::oracle;
 use memorank::scoring::{
-    Candidates, Preset, Query, RankError, Ranking, Recency, ResultOrder, Touch, Workspace,
+    Candidates, Preset, Query, RankError, Ranking, ResultOrder, Touch, Workspace,
 };
 use memorank::store::{Agent, Snapshot, Store};
 use memorank::stream::{self, Ask, StreamError};
@@ -54,8 +54,9 @@ fn preset(kind: &str, case: &Case) -> Preset {
     let mut preset = Preset::named(kind).expect("a preset");
     preset.scoring.weights = case.preset.scoring.weights;
     preset.k = case.preset.k;
-    let (Recency::Age { decay, .. } | Recency::Position { decay }) = &mut preset.scoring.recency;
-    *decay = case.preset.scoring.decay();
+    if let Some(decay) = case.preset.scoring.decay() {
+        preset.scoring = preset.scoring.with_decay(decay);
+    }
     preset
 }
 

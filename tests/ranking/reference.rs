@@ -12,7 +12,7 @@ use std::collections::HashMap;
 /// Ranks, and asserts that
 ///
 /// - the k best are, to the bit, the first k of the ranking of all, for which nothing is left out;
-/// - totals and order are the reference's: exactly where recency has no weight, else within 1e-12 of the
+/// - totals and order are the reference's: exactly where recency has no weight or is given, else within 1e-12 of the
 ///   largest total that weights and components could add up to;
 /// - what is refused is refused by the reference, except for a total that could overflow but does not.
 pub fn assert_ranks_like_the_reference(
@@ -96,10 +96,10 @@ fn tie(query: &Query<'_>, row: usize) -> usize {
     }
 }
 
-/// How far apart two totals may be. Nothing but recency is computed in two ways.
+/// How far apart two totals may be. Nothing but decayed recency is computed in two ways.
 fn tolerance(scoring: &Scoring, ours: &Ranking, reference: &Ranking) -> f64 {
     let weight = scoring.weights.recency;
-    if weight == 0.0 {
+    if weight == 0.0 || scoring.recency == Recency::Given {
         return 0.0;
     }
     let largest = |of: fn(&Hit) -> &Component| {
