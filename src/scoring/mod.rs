@@ -29,6 +29,7 @@
 
 mod bound;
 mod columns;
+mod locate;
 mod math;
 mod preset;
 mod query;
@@ -46,6 +47,9 @@ mod workspace;
 
 pub use columns::{Columns, ColumnsError, Components};
 pub(crate) use columns::{RecencyColumn, Signals};
+pub use locate::{Located, locate};
+#[cfg(feature = "store")]
+pub(crate) use locate::{for_each_hit, place};
 pub use preset::{CandidateRule, Preset, ResultOrder, Touch};
 pub use query::{Candidates, Query, RankError, Ties};
 pub use rank::{

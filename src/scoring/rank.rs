@@ -2,6 +2,7 @@
 
 use super::query::{Candidates, Query, RankError};
 use super::ranking::Ranking;
+use super::relevance::Relevance;
 use super::scan::Scan;
 use super::settings::Scoring;
 use super::slots::Slots;
@@ -203,10 +204,7 @@ pub fn rank_components(
     ranking: &mut Ranking,
 ) -> Result<(), RankError> {
     clear(ranking);
-    scoring.check()?;
-    for (segment, components) in components.iter().enumerate() {
-        components.signals.check(segment, scoring.recency)?;
-    }
+    check(components, scoring)?;
     let slots = Slots::new(components, query.candidates, &mut workspace.seen)?;
     let done = Scan::new(slots, 1, par, workspace)
         .and_then(|mut scan| scan.rank(0, query, scoring, ranking));
@@ -214,6 +212,13 @@ pub fn rank_components(
         clear(ranking);
     }
     done
+}
+
+/// Whether the scoring is in its ranges and fits the columns.
+pub(super) fn check<S: Relevance>(segments: &[S], scoring: &Scoring) -> Result<(), RankError> {
+    scoring.check()?;
+    let mut segments = segments.iter().enumerate();
+    segments.try_for_each(|(index, segment)| segment.signals().check(index, scoring.recency))
 }
 
 /// Why a batch was refused, and which of its members is to blame.
@@ -279,14 +284,7 @@ fn rank_groups(
     workspace: &mut Workspace,
     rankings: &mut [Ranking],
 ) -> Result<(), BatchError> {
-    scoring.check().map_err(|e| BatchError {
-        index: 0,
-        error: e.into(),
-    })?;
-    for (segment, columns) in columns.iter().enumerate() {
-        let checked = columns.signals.check(segment, scoring.recency);
-        checked.map_err(|error| BatchError { index: 0, error })?;
-    }
+    check(columns, scoring).map_err(|error| BatchError { index: 0, error })?;
     let mut first = 0;
     for group in queries.chunk_by(|a, b| a.candidates.is_same(&b.candidates)) {
         let slots =

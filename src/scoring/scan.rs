@@ -19,12 +19,12 @@ const PART_BLOCKS: usize = 2;
 /// The first pass, done: the relevance of every candidate for every query lies in scratch, the ranges
 /// in the parts.
 pub(super) struct Scan<'w, 's, S> {
-    slots: Slots<'s, S>,
+    pub(super) slots: Slots<'s, S>,
     queries: usize,
-    par: Par,
+    pub(super) par: Par,
     /// Slots per part.
     size: usize,
-    workspace: &'w mut Workspace,
+    pub(super) workspace: &'w mut Workspace,
 }
 
 impl<'w, 's, S: Relevance> Scan<'w, 's, S> {
@@ -121,42 +121,75 @@ impl<'w, 's, S: Relevance> Scan<'w, 's, S> {
         scoring: &Scoring,
         ranking: &mut Ranking,
     ) -> Result<(), RankError> {
-        let mut extent = Extent::EMPTY;
-        for part in parts.iter_mut() {
-            part.before = extent.candidates;
-            extent.merge(&part.extents[index]);
-        }
-        ranking.candidates = extent.candidates;
-        if extent.candidates == 0 {
+        let Some(scorer) = self.scorer(parts, index, query, scoring)? else {
             return Ok(());
-        }
-        let scorer = Scorer::new(scoring, query.now, &extent)?;
+        };
+        ranking.candidates = scorer.candidates();
         ranking.ranges = Some(scorer.ranges());
-
-        self.par.for_each(parts, |i, part| {
-            self.top_of_part(i, part, index, query, &scorer)
-        });
-        if let Some((best, others)) = parts.split_first_mut() {
-            for other in others {
-                best.top.append(&mut other.top);
-            }
-            let Part { top, shortlist, .. } = best;
+        if let Some((entries, shortlist)) = self.best(parts, index, query, &scorer) {
             let kernel = self.workspace.kernel;
-            scorer.hits(kernel, top.finish(), shortlist, &mut ranking.hits);
+            scorer.hits(kernel, entries, shortlist, &mut ranking.hits);
         }
         Ok(())
     }
 
-    fn top_of_part(
+    /// The scorer over the ranges of all parts, which also learn how many candidates are before them. `None`
+    /// if there are none at all.
+    pub(super) fn scorer(
+        &self,
+        parts: &mut [Part],
+        index: usize,
+        query: &Query<'_>,
+        scoring: &Scoring,
+    ) -> Result<Option<Scorer>, RankError> {
+        let mut extent = Extent::EMPTY;
+        for part in parts {
+            part.before = extent.candidates;
+            extent.merge(&part.extents[index]);
+        }
+        match extent.candidates {
+            0 => Ok(None),
+            _ => Scorer::new(scoring, query.now, &extent).map(Some),
+        }
+    }
+
+    /// The k best, best first, and a shortlist that is free.
+    pub(super) fn best<'p>(
+        &self,
+        parts: &'p mut [Part],
+        index: usize,
+        query: &Query<'_>,
+        scorer: &Scorer,
+    ) -> Option<(&'p [Entry], &'p mut Shortlist)> {
+        self.par.for_each(parts, |i, part| {
+            part.top.start(query.k);
+            let floor = part.top.floor();
+            self.blocks(i, part, index, scorer, floor, |shortlist, part_top| {
+                push_best(shortlist, query.ties, part_top);
+                part_top.floor()
+            });
+        });
+        let (best, others) = parts.split_first_mut()?;
+        for other in others {
+            best.top.append(&mut other.top);
+        }
+        let Part { top, shortlist, .. } = best;
+        Some((top.finish(), shortlist))
+    }
+
+    /// Calls `take` with the candidates of a part that could reach a floor, with their totals, a block at a time,
+    /// in the order of their slots. `take` is also given the part's best so far, and gives the floor of the
+    /// next block.
+    pub(super) fn blocks(
         &self,
         i: usize,
         part: &mut Part,
         index: usize,
-        query: &Query<'_>,
         scorer: &Scorer,
+        mut floor: f64,
+        mut take: impl FnMut(&mut Shortlist, &mut Top) -> f64,
     ) {
         let kernel = self.workspace.kernel;
-        part.top.start(query.k);
         let mut before = part.before;
         self.runs(i, |run| {
             let signals = self.slots.segments[run.segment].signals();
@@ -164,7 +197,7 @@ impl<'w, 's, S: Relevance> Scan<'w, 's, S> {
             let mut start = 0;
             while start < run.len() {
                 // All of the first block's totals are computed: a short one soon gives a floor.
-                let size = match part.top.floor() {
+                let size = match floor {
                     f64::NEG_INFINITY => BLOCK / 4,
                     _ => BLOCK,
                 };
@@ -172,23 +205,23 @@ impl<'w, 's, S: Relevance> Scan<'w, 's, S> {
                 let relevance = &relevance[start..][..block.len()];
                 start += block.len();
 
-                let (shortlist, floor) = (&mut part.shortlist, part.top.floor());
+                let shortlist = &mut part.shortlist;
                 before += list_reachable(
                     &block, relevance, signals, before, scorer, kernel, floor, shortlist,
                 );
                 scorer.total(kernel, shortlist);
-                push_best(shortlist, query.ties, &mut part.top);
+                floor = take(shortlist, &mut part.top);
             }
         });
     }
 
     /// The relevances of a run for one query: scratch is laid out run by run, and query by query within.
-    fn relevance(&self, query: usize, slot: usize, len: usize) -> &[f32] {
+    pub(super) fn relevance(&self, query: usize, slot: usize, len: usize) -> &[f32] {
         &self.workspace.relevance[slot * self.queries + query * len..][..len]
     }
 
     /// Calls `f` with every run of a part: the runs of the first pass.
-    fn runs(&self, part: usize, mut f: impl FnMut(&Run<'_>)) {
+    pub(super) fn runs(&self, part: usize, mut f: impl FnMut(&Run<'_>)) {
         let start = part * self.size;
         let end = (start + self.size).min(self.slots.len());
         let done = self.slots.runs(start..end, |run| {
@@ -255,17 +288,7 @@ fn push_best(shortlist: &mut Shortlist, ties: Ties, top: &mut Top) {
     top.raise_floor(shortlist.kth_total(top.k()));
     for (i, &total) in shortlist.totals().iter().enumerate() {
         if total >= top.floor() {
-            let (row, raw) = (shortlist.row(i), shortlist.raw(i));
-            let tie = match ties {
-                Ties::Row => row,
-                Ties::Listed => raw.position,
-            };
-            top.push(Entry {
-                total,
-                tie,
-                row,
-                raw,
-            });
+            top.push(Entry::new(total, ties, shortlist.row(i), shortlist.raw(i)));
         }
     }
 }

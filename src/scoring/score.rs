@@ -19,6 +19,7 @@ pub(super) struct Scorer {
     recency: RecencyScale,
     bound: Bound,
     ranges: Ranges,
+    candidates: usize,
 }
 
 /// The candidate values a score is made of.
@@ -291,11 +292,16 @@ impl Scorer {
                 importance,
                 ages,
             },
+            candidates: extent.candidates,
         })
     }
 
     pub(super) fn ranges(&self) -> Ranges {
         self.ranges
+    }
+
+    pub(super) fn candidates(&self) -> usize {
+        self.candidates
     }
 
     /// Calls `f(i)`, in order, for every candidate of a block that could reach `floor`, and for every
@@ -352,17 +358,30 @@ impl Scorer {
             shortlist.clear();
             entries.iter().for_each(|e| shortlist.push(e.row, &e.raw));
             self.total(kernel, shortlist);
-            kernel.run(RawRecency {
-                recency: &self.recency,
-                listed: shortlist.listed(),
-            });
-            let hits = entries.iter().enumerate();
-            out.extend(hits.map(|(i, entry)| self.hit(entry, shortlist.recency(i))));
+            self.listed_hits(kernel, shortlist, out);
         }
     }
 
+    /// Appends a shortlist that has its totals, with all components.
+    pub(super) fn listed_hits(
+        &self,
+        kernel: Kernel,
+        shortlist: &mut Shortlist,
+        out: &mut Vec<Hit>,
+    ) {
+        kernel.run(RawRecency {
+            recency: &self.recency,
+            listed: shortlist.listed(),
+        });
+        let listed = 0..shortlist.totals().len();
+        out.extend(listed.map(|i| {
+            let (row, raw) = (shortlist.row(i), shortlist.raw(i));
+            self.hit(row, raw, shortlist.recency(i))
+        }));
+    }
+
     /// `recency` is the raw and the normalised one.
-    fn hit(&self, Entry { row, raw, .. }: &Entry, recency: [f64; 2]) -> Hit {
+    fn hit(&self, row: u32, raw: Raw, recency: [f64; 2]) -> Hit {
         let formula = self.formula;
         let normalized = formula.normalized(raw.relevance, recency[1], raw.importance);
         let weighted = formula.weighted(normalized);
@@ -372,7 +391,7 @@ impl Scorer {
             weighted: weighted[i],
         };
         Hit {
-            row: *row as usize,
+            row: row as usize,
             score: sum(weighted),
             relevance: component(0, f64::from(raw.relevance)),
             recency: component(1, recency[0]),

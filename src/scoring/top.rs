@@ -4,6 +4,7 @@
 //! the number seen, for any k, with memory for at most twice the candidates kept. The order is total
 //! (score, then a tie key that no two candidates share), so parts can be selected apart and merged.
 
+use super::query::Ties;
 use super::score::Raw;
 use std::cmp::Ordering;
 
@@ -18,8 +19,21 @@ pub(super) struct Entry {
 }
 
 impl Entry {
+    pub(super) fn new(total: f64, ties: Ties, row: u32, raw: Raw) -> Entry {
+        let tie = match ties {
+            Ties::Row => row,
+            Ties::Listed => raw.position,
+        };
+        Entry {
+            total,
+            tie,
+            row,
+            raw,
+        }
+    }
+
     /// Best first. Totals are never NaN or -0.
-    fn order(&self, other: &Entry) -> Ordering {
+    pub(super) fn order(&self, other: &Entry) -> Ordering {
         other
             .total
             .total_cmp(&self.total)

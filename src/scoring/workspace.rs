@@ -32,6 +32,8 @@ pub(super) struct Part {
     pub(super) extents: Vec<Extent>,
     /// Candidates of the query being ranked in the parts before this one.
     pub(super) before: usize,
+    /// Candidates that are ranked before the one being located.
+    pub(super) ahead: usize,
     pub(super) top: Top,
     pub(super) shortlist: Box<Shortlist>,
     pub(super) error: Option<RankError>,
