@@ -98,6 +98,7 @@ impl Question {
             now: self.now,
             preset,
             exclude: &[],
+            decays: None,
         }
     }
 

@@ -51,6 +51,7 @@ fn ask<'a>(preset: &'a Preset, now: i64, exclude: &'a [u32]) -> Ask<'a> {
         now,
         preset,
         exclude,
+        decays: None,
     }
 }
 

@@ -81,6 +81,7 @@ fn full_tail(setup: &Setup, report: &mut Report, memories: &[NewMemory<'_>], sto
         now: stream.now(),
         preset: &preset,
         exclude: &[],
+        decays: None,
     };
     for par in setup.pars() {
         let rank = |snapshot: &Snapshot, workspace: &mut Workspace, ranking: &mut Ranking| {

@@ -245,6 +245,7 @@ fn look(snapshot: &Snapshot) {
         now: 1_000,
         preset: &Preset::paper(),
         exclude: &[],
+        decays: None,
     };
     let mut workspace = Workspace::new();
     if stream::rank(snapshot, &ask, Par::Serial, &mut workspace, &mut ranking).is_ok() {

@@ -6,8 +6,10 @@
 
 mod budget;
 mod candidates;
+mod decay;
 mod draft;
 mod embedder;
+mod explain;
 pub mod rating;
 mod remember;
 mod steps;
@@ -21,11 +23,16 @@ use crate::scoring::{
 };
 use crate::store::{Agent, ReadError, Snapshot, Store, TouchError};
 use candidates::CandidateSet;
+use decay::ByKind;
 use thiserror::Error;
 
 pub use budget::CountTokens;
+pub use decay::{Decays, DecaysError, KindDecay};
 pub use draft::{Draft, Embedding, Importance};
 pub use embedder::{HashingEmbedder, NoWord};
+pub use explain::{
+    BringsIn, Explanation, NoCandidate, Standing, Thresholds, Warning, explain, warnings,
+};
 pub use remember::{BoxError, Embed, Rate, RememberError, remember};
 pub use steps::{AnswerError, BeginError, FillIn, FinishError, Need, OtherModel, Remember, Step};
 #[cfg(feature = "tiktoken")]
@@ -44,6 +51,9 @@ pub struct Ask<'a> {
     pub preset: &'a Preset,
     /// Rows that do not compete, each at most once, in any order.
     pub exclude: &'a [u32],
+    /// How each kind of memory fades, in place of the one decay of the preset, whose recency must go by age from
+    /// now.
+    pub decays: Option<&'a Decays>,
 }
 
 /// Why a ranking or retrieval failed. Nothing was touched.
@@ -59,6 +69,17 @@ pub enum StreamError {
     /// A memory could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
+    /// The decays by kind cannot be used.
+    #[error(transparent)]
+    Decays(#[from] DecaysError),
+    /// No memory ever had this id.
+    #[error("there never was a memory {id}; the next one will be {next_id}")]
+    NoSuchId {
+        /// The id asked for.
+        id: u64,
+        /// The id of the next memory.
+        next_id: u64,
+    },
 }
 
 /// What a retrieval did beside the ranking.
@@ -108,9 +129,13 @@ pub fn rank(
         candidates: candidates.borrowed(),
         ties: ask.preset.ties,
     };
-    let columns = columns(snapshot, ask.agent)?;
-    let scoring = &ask.preset.scoring;
-    rank_into(&columns, &query, scoring, par, workspace, ranking)?;
+    let recencies = ByKind::new(snapshot, ask)?.map(|by_kind| by_kind.recencies(ask.agent));
+    let columns = match &recencies {
+        None => columns(snapshot, ask.agent)?,
+        Some(recencies) => decay::columns(snapshot, ask.agent, recencies)?,
+    };
+    let scoring = decay::scoring(ask);
+    rank_into(&columns, &query, &scoring, par, workspace, ranking)?;
     match ask.preset.result_order {
         ResultOrder::Score => {}
         // Stable: what was created together stays as ranked.

@@ -132,6 +132,7 @@ fn the_program_gives_what_the_library_gives() {
             now,
             preset: &preset,
             exclude: &[],
+            decays: None,
         };
         let mut ranking = Ranking::default();
         stream::rank(

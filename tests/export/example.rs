@@ -216,6 +216,7 @@ pub fn ranked(
         now,
         preset: &preset,
         exclude: &[],
+        decays: None,
     };
     let (mut workspace, mut ranking) = (Workspace::new(), Ranking::default());
     rank(snapshot, &ask, Par::Serial, &mut workspace, &mut ranking).unwrap();

@@ -181,6 +181,7 @@ impl Asking<'_> {
             now: self.question.now,
             preset,
             exclude: self.exclude,
+            decays: None,
         }
     }
 

@@ -127,6 +127,7 @@ fn ranked(
             ..*preset
         },
         exclude,
+        decays: None,
     };
     let mut workspace = Workspace::with_kernel(crate::common::best_kernel());
     let mut ranking = Ranking::default();

@@ -74,6 +74,7 @@ fn ask(agent: Agent, now: i64, preset: &Preset) -> Ask<'_> {
         now,
         preset,
         exclude: &[],
+        decays: None,
     }
 }
 

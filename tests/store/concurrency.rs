@@ -50,6 +50,7 @@ fn ask<'a>(embedding: &'a [f32], now: i64, preset: &'a Preset) -> Ask<'a> {
         now,
         preset,
         exclude: &[],
+        decays: None,
     }
 }
 

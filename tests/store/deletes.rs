@@ -35,6 +35,7 @@ fn ask<'a>(preset: &'a Preset, embedding: &'a [f32]) -> Ask<'a> {
         now: 1_000_000,
         preset,
         exclude: &[],
+        decays: None,
     }
 }
 

@@ -180,6 +180,7 @@ fn best(store: &Store, k: usize, now: i64, touch: bool) -> String {
         now,
         preset: &preset,
         exclude: &[],
+        decays: None,
     };
     let (mut workspace, mut ranking) = (Workspace::default(), Ranking::default());
     match touch {

@@ -231,6 +231,7 @@ impl Asked<'_> {
             now,
             preset: &preset,
             exclude: &[],
+            decays: None,
         };
         let mut workspace = Workspace::with_kernel(self.kernel);
         let mut ranking = Ranking::default();

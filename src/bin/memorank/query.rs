@@ -134,6 +134,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
         now,
         preset: &preset,
         exclude: &exclude,
+        decays: None,
     };
     let mut workspace = Workspace::with_kernel(kernel);
     let mut ranking = Ranking::default();
