@@ -169,7 +169,51 @@ pub fn warnings(ranges: &Ranges, scoring: &Scoring, thresholds: &Thresholds) -> 
 }
 
 /// Explains how any memory fares in a ranking. The embeddings are read once; each change that is tried is
-/// another pass over the other signals, of which there are some 300 for a memory that is not returned.
+/// another pass over the other signals, and for a memory that is not returned there are up to some 300.
+///
+/// ```
+/// use memorank::Par;
+/// use memorank::kernel::Dtype;
+/// use memorank::scoring::{Preset, Workspace};
+/// use memorank::store::{Agent, CreateOptions, Kind, NewMemory, Store, files::InMemory};
+/// use memorank::stream::{Ask, explain};
+///
+/// let dim = 2.try_into()?;
+/// let options = CreateOptions { dim, dtype: Dtype::F32, model: None };
+/// let store = Store::create_on(std::sync::Arc::new(InMemory::new()), "store", &options)?;
+/// let memory = |embedding, importance| NewMemory {
+///     key: None,
+///     kind: Kind::OBSERVATION,
+///     text: "Klaus paints",
+///     embedding: Some(embedding),
+///     created: 0,
+///     last_access: 0,
+///     expiry: None,
+///     importance,
+///     evidence: &[],
+///     depth: 0,
+///     payload: b"",
+/// };
+/// store.append(&[memory(&[1.0, 0.0], 2.0), memory(&[0.6, 0.8], 1.0), memory(&[0.0, 1.0], 3.0)])?;
+/// let preset = Preset { k: 1, ..Preset::paper() };
+/// let ask = Ask {
+///     agent: Agent::OWN,
+///     embedding: &[1.0, 0.0],
+///     now: 0,
+///     preset: &preset,
+///     exclude: &[],
+///     decays: None,
+/// };
+/// let snapshot = store.snapshot();
+/// let said = explain(&snapshot, &ask, 2, Par::Serial, &mut Workspace::new())?;
+/// // Relevance 0, recency a constant 0.5, importance 1: below the first memory's 1, 0.5 and 0.5.
+/// let standing = said.candidate.expect("it competes");
+/// assert_eq!((standing.place, standing.gap), (2, Some(-0.5)));
+/// // It has all that importance can give; that would have to weigh a little more than twice as much.
+/// assert_eq!(standing.brings_in.importance, None);
+/// assert!(standing.brings_in.weights[2].is_some_and(|weight| (weight - 2.0).abs() < 1e-8));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// As [`rank`](super::rank), and for an id that no memory ever had.

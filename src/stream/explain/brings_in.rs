@@ -161,7 +161,8 @@ fn nearest_weight(
     component: usize,
 ) -> Result<Option<f64>, RankError> {
     let scoring = *contest.scoring();
-    let old = array(scoring.weights)[component];
+    // + 0.0: a weight may be -0, whose bits are not those of a small number.
+    let old = array(scoring.weights)[component] + 0.0;
     let k = contest.k();
     let mut is_in = |weight: f64| {
         match contest.is_in(row, &with_weight(&scoring, component, weight)) {
