@@ -37,6 +37,7 @@ mod rank;
 mod ranking;
 mod recency;
 mod relevance;
+mod scale;
 mod scan;
 mod score;
 mod settings;
