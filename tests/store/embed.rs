@@ -38,6 +38,7 @@ fn ranked(snapshot: &Snapshot) -> Ranking {
         now: 1_000_000,
         preset: &Preset::paper(),
         exclude: &[],
+        decays: None,
     };
     rank(snapshot, &ask, Par::Serial, &mut workspace, &mut ranking).unwrap();
     ranking
