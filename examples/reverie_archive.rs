@@ -12,8 +12,8 @@
 use memorank::Par;
 use memorank::import::{self, Options, timestamp::format_us};
 use memorank::scoring::{Preset, Ranking, Workspace};
-use memorank::store::{Agent, Kind, Snapshot, Store};
-use memorank::stream::{self, Ask, HashingEmbedder, StreamError};
+use memorank::store::{Kind, Snapshot, Store};
+use memorank::stream::{self, Ask, HashingEmbedder, Retrieve, StreamError};
 use serde_json::json;
 use std::error::Error;
 use std::fs;
@@ -66,11 +66,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         k: SHOWN,
         ..Preset::reverie()
     };
-    let (mut workspace, mut returned) = (Workspace::new(), Ranking::default());
-    let ask = question.ask(&few);
-    let retrieved = stream::retrieve(&store, &ask, Par::Serial, &mut workspace, &mut returned)?;
+    let wanted = Retrieve::new(question.ask(&few));
+    let retrieved = stream::retrieve(&store, &wanted, Par::Serial, &mut Workspace::new())?;
     retrieved.touch?;
-    println!("\n{} were touched; asked again:", returned.hits.len());
+    println!("\n{} were touched; asked again:", retrieved.memories.len());
     let touched = store.snapshot();
     for (name, preset) in &presets {
         let before = best(&question.rank(&snapshot, preset)?);
@@ -92,14 +91,7 @@ struct Question {
 
 impl Question {
     fn ask<'a>(&'a self, preset: &'a Preset) -> Ask<'a> {
-        Ask {
-            agent: Agent::OWN,
-            embedding: &self.embedding,
-            now: self.now,
-            preset,
-            exclude: &[],
-            decays: None,
-        }
+        Ask::new(&self.embedding, self.now, preset)
     }
 
     fn rank(&self, snapshot: &Snapshot, preset: &Preset) -> Result<Ranking, StreamError> {

@@ -12,7 +12,9 @@ use memorank::kernel::Dtype;
 use memorank::scoring::{Preset, Ranking, Recency, ScoringError, Workspace};
 use memorank::store::files::InMemory;
 use memorank::store::{Agent, Kind, Store};
-use memorank::stream::{Ask, Decays, DecaysError, KindDecay, StreamError, rank, retrieve};
+use memorank::stream::{
+    Ask, Decays, DecaysError, KindDecay, Retrieve, StreamError, rank, retrieve,
+};
 use std::sync::Arc;
 
 const HOUR: i64 = 3_600_000_000;
@@ -48,12 +50,8 @@ fn store(memories: &[(Kind, i64)]) -> Store {
 
 fn ask<'a>(preset: &'a Preset, decays: &'a Decays) -> Ask<'a> {
     Ask {
-        agent: Agent::OWN,
-        embedding: &[1.0, 0.0],
-        now: T,
-        preset,
-        exclude: &[],
         decays: Some(decays),
+        ..Ask::new(&[1.0, 0.0], T, preset)
     }
 }
 
@@ -142,11 +140,10 @@ fn a_retrieval_with_decays_touches_what_it_returns() {
         k: 1,
         ..Preset::paper()
     };
-    let (mut workspace, mut ranking) = (Workspace::new(), Ranking::default());
-    let ask = ask(&preset, &decays);
-    let done = retrieve(&store, &ask, Par::Serial, &mut workspace, &mut ranking).unwrap();
+    let wanted = Retrieve::new(ask(&preset, &decays));
+    let done = retrieve(&store, &wanted, Par::Serial, &mut Workspace::new()).unwrap();
     done.touch.unwrap();
-    assert_eq!(ranking.hits[0].row, 1);
+    assert_eq!(done.memories[0].row, 1);
     let snapshot = store.snapshot();
     let accesses = [0, 1].map(|row| snapshot.last_access(Agent::OWN, row));
     assert_eq!(accesses, [T - 10 * HOUR, T]);

@@ -15,10 +15,10 @@ use memorank::Par;
 use memorank::kernel::Dtype;
 use memorank::scoring::{Hit, Preset, Ranking, ResultOrder, Workspace};
 use memorank::store::files::InMemory;
-use memorank::store::{Agent, Kind, Snapshot, Store};
+use memorank::store::{Kind, Snapshot, Store};
 use memorank::stream::{
-    Ask, BringsIn, Decays, Explanation, KindDecay, NoCandidate, Standing, StreamError, Thresholds,
-    Warning, explain, rank, warnings,
+    Ask, Barrier, BringsIn, Decays, Explanation, Filter, KindDecay, NoCandidate, Standing,
+    StreamError, Thresholds, Warning, explain, rank, warnings,
 };
 use on_panic::OnPanic;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ const SEEDS: u64 = 400;
 struct Case {
     memories: Vec<Owned>,
     deleted: Vec<u64>,
-    exclude: Vec<u32>,
+    exclude: Vec<u64>,
     embedding: Vec<f32>,
     preset: Preset,
     decays: Option<Decays>,
@@ -89,7 +89,7 @@ impl Case {
         Case {
             memories,
             deleted,
-            exclude: exclude.into_iter().map(|id| id as u32).collect(),
+            exclude,
             embedding: vec![1.0, 0.25],
             preset,
             decays,
@@ -104,14 +104,18 @@ impl Case {
         store
     }
 
-    fn ask(&self) -> Ask<'_> {
-        Ask {
-            agent: Agent::OWN,
-            embedding: &self.embedding,
-            now: T,
-            preset: &self.preset,
+    fn filter(&self) -> Filter<'_> {
+        Filter {
             exclude: &self.exclude,
+            ..Filter::default()
+        }
+    }
+
+    fn ask<'a>(&'a self, filter: &'a Filter<'a>) -> Ask<'a> {
+        Ask {
+            filter,
             decays: self.decays.as_ref(),
+            ..Ask::new(&self.embedding, T, &self.preset)
         }
     }
 
@@ -119,7 +123,7 @@ impl Case {
         let snapshot = self.store().snapshot();
         explain(
             &snapshot,
-            &self.ask(),
+            &self.ask(&self.filter()),
             id,
             Par::Serial,
             &mut Workspace::new(),
@@ -128,7 +132,7 @@ impl Case {
 
     /// Whether a row is among the k best.
     fn is_in(&self, row: usize) -> bool {
-        let ranking = ranked(&self.store().snapshot(), &self.ask());
+        let ranking = ranked(&self.store().snapshot(), &self.ask(&self.filter()));
         ranking.hits.iter().any(|hit| hit.row == row)
     }
 
@@ -241,7 +245,7 @@ fn every_memory_stands_where_the_ranking_of_all_has_it_and_what_is_told_brings_i
         let snapshot = store.snapshot();
         let mut everything = case.clone();
         everything.preset.k = usize::MAX;
-        let all = ranked(&snapshot, &everything.ask());
+        let all = ranked(&snapshot, &everything.ask(&everything.filter()));
         let last = case.preset.k.min(all.hits.len()).checked_sub(1);
         for (row, memory) in case.memories.iter().enumerate() {
             let id = row as u64;
@@ -266,7 +270,13 @@ fn every_memory_stands_where_the_ranking_of_all_has_it_and_what_is_told_brings_i
                     let (expected, count) = match (deleted, &memory.embedding) {
                         (true, _) => (NoCandidate::Deleted, 0),
                         (false, None) => (NoCandidate::NoEmbedding, 1),
-                        (false, Some(_)) => (NoCandidate::Filtered, 2),
+                        (false, Some(_)) => {
+                            let barrier = match case.exclude.contains(&(row as u64)) {
+                                true => Barrier::Excluded,
+                                false => Barrier::Rule,
+                            };
+                            (NoCandidate::Filtered(barrier), 2)
+                        }
                     };
                     assert_eq!(why, expected);
                     refused[count] += 1;
@@ -297,7 +307,7 @@ fn an_id_that_no_memory_had_is_refused_and_a_compacted_one_was_deleted() {
         let refused = case.explain(id).unwrap_err();
         let expected = (id, next_id);
         let found = match refused {
-            StreamError::NoSuchId { id, next_id } => (id, next_id),
+            StreamError::NoId { id, next } => (id, next),
             other => panic!("{other}"),
         };
         assert_eq!(found, expected);
@@ -307,7 +317,14 @@ fn an_id_that_no_memory_had_is_refused_and_a_compacted_one_was_deleted() {
     store.compact().unwrap();
     let snapshot = store.snapshot();
     let mut workspace = Workspace::new();
-    let gone = explain(&snapshot, &case.ask(), 0, Par::Serial, &mut workspace).unwrap();
+    let gone = explain(
+        &snapshot,
+        &case.ask(&case.filter()),
+        0,
+        Par::Serial,
+        &mut workspace,
+    )
+    .unwrap();
     assert_eq!(
         (gone.row, gone.candidate),
         (None, Err(NoCandidate::Deleted))

@@ -75,14 +75,7 @@ fn full_tail(setup: &Setup, report: &mut Report, memories: &[NewMemory<'_>], sto
     let query = Query::new(&embedding, stream.now(), 30);
     check::ranking(setup, &folded, rows, &query);
     let preset = Preset::paper();
-    let ask = Ask {
-        agent: Agent::OWN,
-        embedding: &embedding,
-        now: stream.now(),
-        preset: &preset,
-        exclude: &[],
-        decays: None,
-    };
+    let ask = Ask::new(&embedding, stream.now(), &preset);
     for par in setup.pars() {
         let rank = |snapshot: &Snapshot, workspace: &mut Workspace, ranking: &mut Ranking| {
             stream::rank(snapshot, &ask, par, workspace, ranking).expect("the query is sound");
@@ -239,7 +232,7 @@ fn reader(setup: &Setup, report: &mut Report, memories: &[NewMemory<'_>]) {
     rank();
     let appends: [(&str, Append); 2] = [("in bulk", in_bulk), ("in batches", in_batches)];
     for (case, append) in appends {
-        let mut alone: Vec<f64> = (0..quiet).map(|_| rank()).collect();
+        let alone: Vec<f64> = (0..quiet).map(|_| rank()).collect();
         let count = setup.million();
         let beside: Vec<f64> = thread::scope(|scope| {
             let appender = scope.spawn(|| append(&store, memories, count));
@@ -250,8 +243,6 @@ fn reader(setup: &Setup, report: &mut Report, memories: &[NewMemory<'_>]) {
             appender.join().expect("the disk has room");
             times
         });
-        // The machine may have become slower or faster meanwhile.
-        alone.extend((0..quiet).map(|_| rank()));
         let rankings = beside.len();
         let [alone, beside] = [alone, beside].map(|times| quantile(times, 0.99));
         let ratio = beside / alone;

@@ -140,8 +140,7 @@ fn memory<'a>(
     }
 }
 
-/// A store of two dimensions with two memories in its columns and one in its journal, and all kinds of changes in
-/// both, as files.
+/// A store of two dimensions with two memories in its columns and one in its journal, as files.
 fn example() -> Vec<(PathBuf, Vec<u8>)> {
     let files = Arc::new(InMemory::new());
     let options = CreateOptions {
@@ -160,16 +159,10 @@ fn example() -> Vec<(PathBuf, Vec<u8>)> {
         .expect("sound");
     store.touch(Agent::OWN, &[0], 9).expect("it is there");
     store.checkpoint().expect("there is room");
-    store.embed(&[(1, &two)]).expect("it has no vector");
-    (store.set_importance(Agent(7), &[0], Some(9.0))).expect("it is there");
-    store.checkpoint().expect("there is room");
     store
-        .append(&[memory("c", Some(&two), &[]), memory("d", None, &[])])
+        .append(&[memory("c", Some(&two), &[])])
         .expect("sound");
     store.touch(Agent(7), &[0, 2], 10).expect("they are there");
-    store.embed(&[(3, &one)]).expect("it has no vector");
-    (store.set_importance(Agent::OWN, &[1, 2], Some(2.0))).expect("they are there");
-    (store.set_importance(Agent(7), &[0], None)).expect("it is there");
     let dir = Path::new(STORE);
     let names = files.list(dir).expect("it is there");
     let paths = names.iter().map(|name| dir.join(name));
@@ -239,14 +232,8 @@ fn look(snapshot: &Snapshot) {
     }
     let mut ranking = Ranking::default();
     let embedding = vec![0.5; snapshot.dim().get()];
-    let ask = Ask {
-        agent: Agent::OWN,
-        embedding: &embedding,
-        now: 1_000,
-        preset: &Preset::paper(),
-        exclude: &[],
-        decays: None,
-    };
+    let preset = Preset::paper();
+    let ask = Ask::new(&embedding, 1_000, &preset);
     let mut workspace = Workspace::new();
     if stream::rank(snapshot, &ask, Par::Serial, &mut workspace, &mut ranking).is_ok() {
         assert!(ranking.hits.iter().all(|hit| hit.score.is_finite()));

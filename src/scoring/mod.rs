@@ -62,4 +62,6 @@ pub use recency::{Decay, age};
 pub use settings::{
     MICROSECONDS_PER_HOUR, Normalization, Recency, Scoring, ScoringError, Since, Weights,
 };
+#[cfg(feature = "store")]
+pub(crate) use slots::check_mask;
 pub use workspace::Workspace;

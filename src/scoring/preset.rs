@@ -45,6 +45,8 @@ pub enum ResultOrder {
     Score,
     /// By ascending creation time, equal ones as ranked.
     Created,
+    /// By ascending last access, as it was before a touch, equal ones as ranked.
+    LastAccess,
 }
 
 /// Whether retrieval refreshes the last access of what it returns.
@@ -54,6 +56,12 @@ pub enum ResultOrder {
 pub enum Touch {
     /// Of every memory returned.
     Returned,
+    /// Of every memory returned that was last retrieved more than `age` before, so that memories retrieved again
+    /// and again are not written each time. With an age of 0 it is [`Returned`](Touch::Returned).
+    IfOlder {
+        /// In ticks: in a store, microseconds.
+        age: u64,
+    },
     /// Of none.
     None,
 }

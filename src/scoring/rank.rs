@@ -103,34 +103,22 @@ pub fn rank_each_into(
 ) -> Result<(), BatchError> {
     rankings.resize_with(jobs.len(), Ranking::default);
     let size = jobs.len().div_ceil(par.parts()).max(1);
-    let kernel = workspace.kernel;
-    let parts = jobs.len().div_ceil(size);
-    if workspace.children.len() < parts {
-        workspace
-            .children
-            .resize_with(parts, || Workspace::with_kernel(kernel));
-    }
+    let children = workspace.children(jobs.len().div_ceil(size));
     let first = std::sync::Mutex::new(None::<BatchError>);
-    par.for_each_chunk(
-        &mut workspace.children,
-        rankings,
-        size,
-        |part, workspace, rankings| {
-            for (i, ranking) in rankings.iter_mut().enumerate() {
-                let index = part * size + i;
-                let Job { columns, query } = &jobs[index];
-                if let Err(error) =
-                    rank_into(columns, query, scoring, Par::Serial, workspace, ranking)
-                {
-                    let mut first = first.lock().unwrap_or_else(|e| e.into_inner());
-                    if first.as_ref().is_none_or(|known| index < known.index) {
-                        *first = Some(BatchError { index, error });
-                    }
-                    return;
+    par.for_each_chunk(children, rankings, size, |part, workspace, rankings| {
+        for (i, ranking) in rankings.iter_mut().enumerate() {
+            let index = part * size + i;
+            let Job { columns, query } = &jobs[index];
+            if let Err(error) = rank_into(columns, query, scoring, Par::Serial, workspace, ranking)
+            {
+                let mut first = first.lock().unwrap_or_else(|e| e.into_inner());
+                if first.as_ref().is_none_or(|known| index < known.index) {
+                    *first = Some(BatchError { index, error });
                 }
+                return;
             }
-        },
-    );
+        }
+    });
     match first.into_inner().unwrap_or_else(|e| e.into_inner()) {
         None => Ok(()),
         Some(error) => {

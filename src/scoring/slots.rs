@@ -259,7 +259,8 @@ fn set_rows<'b>(words: &[u64], rows: &Range<usize>, list: &'b mut [u32; MASKED_R
     &list[..n]
 }
 
-fn check_mask(words: &[u64], rows: usize) -> Result<(), RankError> {
+/// Whether a mask has a word for every 64 rows begun, and no bit beyond the last row.
+pub(crate) fn check_mask(words: &[u64], rows: usize) -> Result<(), RankError> {
     let expected = rows.div_ceil(64);
     if words.len() != expected {
         return Err(RankError::MaskLength {

@@ -73,6 +73,15 @@ impl Workspace {
         (self.scratch_limit / size_of::<f32>() / slots.max(1)).max(1)
     }
 
+    /// So many workspaces on the same kernel, for parts of the work that run beside each other.
+    pub(crate) fn children(&mut self, parts: usize) -> &mut [Workspace] {
+        let kernel = self.kernel;
+        if self.children.len() < parts {
+            (self.children).resize_with(parts, || Workspace::with_kernel(kernel));
+        }
+        &mut self.children[..parts]
+    }
+
     /// The kernel it runs on.
     pub fn kernel(&self) -> Kernel {
         self.kernel

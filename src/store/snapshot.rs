@@ -110,13 +110,7 @@ impl Snapshot {
     /// # Errors
     /// If there is no such row, its memory was deleted, or its bytes are damaged.
     pub fn memory(&self, row: usize) -> Result<Memory<'_>, ReadError> {
-        let rows = self.rows();
-        if row >= rows {
-            return Err(ReadError::NoRow { row, rows });
-        }
-        if !self.is_live(row) {
-            return Err(ReadError::Deleted { row });
-        }
+        self.has_memory(row)?;
         let (kinds, columns) = (self.kinds(), &self.state.committed.columns);
         let (key, kind, text, evidence, payload) = match row.checked_sub(columns.rows) {
             None => (
@@ -152,6 +146,33 @@ impl Snapshot {
             depth: self.depth(row),
             payload,
         })
+    }
+
+    /// What the memory in a row says.
+    ///
+    /// # Errors
+    /// If there is no such row, its memory was deleted, or its bytes are damaged.
+    pub fn text(&self, row: usize) -> Result<&str, ReadError> {
+        self.has_memory(row)?;
+        let columns = &self.state.committed.columns;
+        match row.checked_sub(columns.rows) {
+            None => Ok(columns.text(row)?),
+            Some(row) => {
+                let (chunk, at) = self.state.tail.place(row);
+                Ok(chunk.text(at))
+            }
+        }
+    }
+
+    fn has_memory(&self, row: usize) -> Result<(), ReadError> {
+        let rows = self.rows();
+        if row >= rows {
+            return Err(ReadError::NoRow { row, rows });
+        }
+        match self.is_live(row) {
+            true => Ok(()),
+            false => Err(ReadError::Deleted { row }),
+        }
     }
 
     /// The embedding in a row, widened to f32, or `None` if it has none, its memory was deleted, or there is
@@ -231,6 +252,28 @@ impl Snapshot {
     pub fn touched(&self, agent: Agent) -> impl Iterator<Item = (usize, i64)> {
         let touched = self.state.differences_of(agent);
         touched.filter(|&(row, _)| self.is_live(row))
+    }
+
+    /// As it would be after an agent's touch of some rows.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub(crate) fn with_touch(
+        &self,
+        agent: Agent,
+        rows: impl IntoIterator<Item = usize>,
+        now: i64,
+    ) -> Snapshot {
+        let mut state = State::clone(&self.state);
+        for row in rows {
+            state.touch(agent, row, now);
+        }
+        Snapshot::new(Arc::new(state))
+    }
+
+    /// A time after which no memory was created, if there is any. The first call of a store reads the column.
+    pub(crate) fn newest_created(&self) -> Option<i64> {
+        self.state.newest_created()
     }
 
     /// The agents that [touched](Snapshot::touched) a memory that is there, ascending.

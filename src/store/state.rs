@@ -27,6 +27,8 @@ pub(super) struct Committed {
     pub(super) manifest: Arc<Manifest>,
     pub(super) columns: Arc<Columns>,
     keys: Arc<CommittedKeys>,
+    /// The newest creation time in the columns, read when it is first asked for.
+    newest_created: Arc<OnceLock<Option<i64>>>,
 }
 
 /// The keys in the columns, read when one is first asked for.
@@ -47,7 +49,17 @@ impl Committed {
                 live,
                 index: OnceLock::new(),
             }),
+            newest_created: Arc::default(),
         }
+    }
+
+    fn newest_created(&self) -> Option<i64> {
+        let newest = || self.created().iter().copied().max();
+        *self.newest_created.get_or_init(newest)
+    }
+
+    fn created(&self) -> &[i64] {
+        &self.columns.view(Column::Created)[..self.columns.rows]
     }
 
     /// Takes note of what is live after all that the journal holds: some of it may be older than some of the
@@ -216,6 +228,12 @@ impl State {
         self.live.delete(row)
     }
 
+    /// A time after which no memory was created, if there is any: the newest creation time of all rows, or of
+    /// some that are gone by now.
+    pub(super) fn newest_created(&self) -> Option<i64> {
+        (self.committed.newest_created()).max(self.tail.newest_created())
+    }
+
     /// An agent's last access of a row.
     pub(super) fn last_access(&self, agent: Agent, row: usize) -> i64 {
         let own = (self.access.get(&agent)).and_then(|access| access.own(row));
@@ -378,6 +396,11 @@ impl State {
         let mut live = self.live.clone();
         live.grow(columns.rows);
         let extended = Committed::new(manifest, columns, live);
+        if let Some(&newest) = self.committed.newest_created.get() {
+            let added = &extended.created()[self.committed.columns.rows..];
+            let newest = newest.max(added.iter().copied().max());
+            extended.newest_created.get_or_init(|| newest);
+        }
         // Damage is told when a key is asked for.
         if let Some(index) = self.committed.keys.index.get() {
             let (mut index, keys) = (index.clone(), &*extended.keys);

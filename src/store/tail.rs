@@ -146,6 +146,12 @@ impl Tail {
         (chunk, first..chunk.rows())
     }
 
+    /// The newest creation time in its chunks, in which rows may be that are in the columns by now.
+    pub(super) fn newest_created(&self) -> Option<i64> {
+        let chunks = self.chunks.iter();
+        chunks.filter_map(|(_, chunk)| chunk.newest_created).max()
+    }
+
     /// The row with this id.
     pub(super) fn row_of_id(&self, id: u64) -> Option<usize> {
         let chunk = (self.chunks).partition_point(|(_, chunk)| chunk.ids[0] <= id);
@@ -188,6 +194,8 @@ pub(super) struct TailChunk {
     vectors: Vectors,
     pub(super) ids: Vec<u64>,
     pub(super) created: Vec<i64>,
+    /// The newest of them.
+    newest_created: Option<i64>,
     /// As given at append.
     pub(super) last_access: Vec<i64>,
     pub(super) expiry: Vec<i64>,
@@ -208,6 +216,7 @@ impl TailChunk {
             vectors: Vectors::new(dtype),
             ids: Vec::new(),
             created: Vec::new(),
+            newest_created: None,
             last_access: Vec::new(),
             expiry: Vec::new(),
             importance: Vec::new(),
@@ -237,6 +246,7 @@ impl TailChunk {
         });
         self.ids.push(row.id);
         self.created.push(row.created);
+        self.newest_created = self.newest_created.max(Some(row.created));
         self.last_access.push(row.last_access);
         self.expiry.push(row.expiry);
         self.importance.push(row.importance);
@@ -254,6 +264,7 @@ impl TailChunk {
         self.vectors.append(&other.vectors);
         self.ids.extend_from_slice(&other.ids);
         self.created.extend_from_slice(&other.created);
+        self.newest_created = self.newest_created.max(other.newest_created);
         self.last_access.extend_from_slice(&other.last_access);
         self.expiry.extend_from_slice(&other.expiry);
         self.importance.extend_from_slice(&other.importance);
@@ -336,6 +347,7 @@ impl Clone for TailChunk {
             vectors: self.vectors.clone(),
             ids: roomy(&self.ids),
             created: roomy(&self.created),
+            newest_created: self.newest_created,
             last_access: roomy(&self.last_access),
             expiry: roomy(&self.expiry),
             importance: roomy(&self.importance),

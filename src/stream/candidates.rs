@@ -1,15 +1,16 @@
-//! From a preset's rule about memories to rows.
+//! From a filter and a preset's rule about memories to rows.
 
+use super::mask::Mask;
 use super::{Ask, StreamError};
-use crate::scoring::{CandidateRule, Candidates, RankError};
-use crate::store::{Kind, Memory, Snapshot};
+use crate::scoring::{CandidateRule, Candidates};
+use crate::store::{Kind, Memory, ReadError, Snapshot};
 use std::borrow::Cow;
-use std::collections::HashSet;
 
 /// Rows that compete.
 pub(super) enum CandidateSet<'s> {
     All,
-    Mask(Cow<'s, [u64]>),
+    Live(&'s [u64]),
+    Mask(Mask),
     List(Vec<u32>),
 }
 
@@ -18,28 +19,18 @@ impl<'s> CandidateSet<'s> {
         snapshot: &'s Snapshot,
         ask: &Ask<'_>,
     ) -> Result<CandidateSet<'s>, StreamError> {
-        let (rows, exclude) = (snapshot.rows(), ask.exclude);
-        if let Some(&row) = exclude.iter().find(|&&row| row as usize >= rows) {
-            let row = row as usize;
-            return Err(RankError::NoSuchRow { row, rows }.into());
-        }
+        let mask = ask.filter.mask(snapshot, ask)?;
         match ask.preset.candidates {
-            CandidateRule::All => Ok(match (snapshot.live(), exclude) {
-                (None, []) => CandidateSet::All,
-                (Some(live), []) => CandidateSet::Mask(Cow::Borrowed(live)),
-                (live, exclude) => {
-                    let mut mask = live.map_or_else(|| all(rows), <[u64]>::to_vec);
-                    for &row in exclude {
-                        mask[row as usize / 64] &= !(1 << (row % 64));
-                    }
-                    CandidateSet::Mask(Cow::Owned(mask))
-                }
+            CandidateRule::All => Ok(match (mask, snapshot.live()) {
+                (Some(mask), _) => CandidateSet::Mask(mask),
+                (None, Some(live)) => CandidateSet::Live(live),
+                (None, None) => CandidateSet::All,
             }),
             CandidateRule::Reverie => {
-                let mut list = reverie(snapshot, ask)?;
-                let exclude: HashSet<u32> = exclude.iter().copied().collect();
-                list.retain(|row| !exclude.contains(row));
-                Ok(CandidateSet::List(list))
+                let rows = snapshot.rows();
+                let live = || snapshot.live().map_or_else(|| Mask::all(rows), Mask::of);
+                let mask = mask.unwrap_or_else(live);
+                Ok(CandidateSet::List(reverie(snapshot, ask, &mask)?))
             }
         }
     }
@@ -47,39 +38,46 @@ impl<'s> CandidateSet<'s> {
     pub(super) fn borrowed(&self) -> Candidates<'_> {
         match self {
             CandidateSet::All => Candidates::All,
-            CandidateSet::Mask(words) => Candidates::Mask(words),
+            CandidateSet::Live(words) => Candidates::Mask(words),
+            CandidateSet::Mask(mask) => Candidates::Mask(mask.words()),
             CandidateSet::List(rows) => Candidates::Rows(rows),
         }
     }
 }
 
-/// The mask of all rows.
-fn all(rows: usize) -> Vec<u64> {
-    let mut mask = vec![u64::MAX; rows.div_ceil(64)];
-    if let (Some(last), used @ 1..) = (mask.last_mut(), rows % 64) {
-        *last = (1 << used) - 1;
+/// Whether a preset's rule takes the memory in a row.
+pub(super) fn follows(
+    rule: CandidateRule,
+    snapshot: &Snapshot,
+    row: usize,
+) -> Result<bool, ReadError> {
+    match rule {
+        CandidateRule::All => Ok(true),
+        CandidateRule::Reverie => Ok(reverie_list(&snapshot.memory(row)?).is_some()),
     }
-    mask
 }
 
 /// Observations and reflections that are not idle, in the order of the authors' list: they join
 /// their two lists, each with the memory stored last first, and sort by last access (a stable sort).
-/// Every memory is read, so that a damaged one is told and not passed over.
-fn reverie(snapshot: &Snapshot, ask: &Ask<'_>) -> Result<Vec<u32>, StreamError> {
-    let mut rows = Vec::new();
-    for kind in [Kind::OBSERVATION, Kind::REFLECTION] {
-        for row in (0..snapshot.rows())
-            .rev()
-            .filter(|&row| snapshot.is_live(row))
-        {
-            let memory = snapshot.memory(row)?;
-            if *memory.kind == kind && !embedding_key(&memory).contains("idle") {
-                rows.push(row as u32);
-            }
+/// Every memory of the mask is read, so that a damaged one is told and not passed over.
+fn reverie(snapshot: &Snapshot, ask: &Ask<'_>, mask: &Mask) -> Result<Vec<u32>, ReadError> {
+    let mut lists = [Vec::new(), Vec::new()];
+    for row in mask.descending() {
+        if let Some(list) = reverie_list(&snapshot.memory(row)?) {
+            lists[list].push(row as u32);
         }
     }
+    let mut rows = lists.concat();
     rows.sort_by_key(|&row| snapshot.last_access(ask.agent, row as usize));
     Ok(rows)
+}
+
+/// Which of the authors' two lists a memory is in, if it is in one.
+fn reverie_list(memory: &Memory<'_>) -> Option<usize> {
+    let list = [Kind::OBSERVATION, Kind::REFLECTION]
+        .iter()
+        .position(|kind| kind == memory.kind)?;
+    (!embedding_key(memory).contains("idle")).then_some(list)
 }
 
 /// What was embedded: the payload's `embedding_key`, which imported archives have, or else the text.

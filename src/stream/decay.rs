@@ -6,7 +6,9 @@
 //! several.
 
 use super::Ask;
-use crate::scoring::{Columns, ColumnsError, Decay, Recency, Scoring, ScoringError, Since, age};
+use crate::scoring::{
+    Columns, ColumnsError, Components, Decay, Recency, Scoring, ScoringError, Since, age,
+};
 use crate::store::{Agent, Kind, Snapshot};
 use std::num::NonZeroU64;
 use thiserror::Error;
@@ -192,12 +194,24 @@ pub(super) fn scoring(ask: &Ask<'_>) -> Scoring {
     }
 }
 
-/// A snapshot's rows with recencies in place of last accesses.
+/// The raw recencies of all rows for the agent that asks, if decays by kind were asked for.
+pub(super) fn recencies(
+    snapshot: &Snapshot,
+    ask: &Ask<'_>,
+) -> Result<Option<Vec<f64>>, DecaysError> {
+    let by_kind = ByKind::new(snapshot, ask)?;
+    Ok(by_kind.map(|by_kind| by_kind.recencies(ask.agent)))
+}
+
+/// A snapshot's rows as one agent sees them, with recencies in place of last accesses if there are any.
 pub(super) fn columns<'s>(
     snapshot: &'s Snapshot,
     agent: Agent,
-    recencies: &'s [f64],
+    recencies: Option<&'s [f64]>,
 ) -> Result<Vec<Columns<'s>>, ColumnsError> {
+    let Some(recencies) = recencies else {
+        return super::columns(snapshot, agent);
+    };
     let columns = snapshot.segments(agent).map(|segment| {
         Columns::with_recency(
             snapshot.dim(),
@@ -208,4 +222,23 @@ pub(super) fn columns<'s>(
         )
     });
     columns.collect()
+}
+
+/// [`columns`] where the relevance of each row is known.
+pub(super) fn components<'s>(
+    snapshot: &'s Snapshot,
+    agent: Agent,
+    relevance: &'s [f32],
+    recencies: Option<&'s [f64]>,
+) -> Result<Vec<Components<'s>>, ColumnsError> {
+    let components = snapshot.segments(agent).map(|segment| {
+        let (relevance, importance) = (&relevance[segment.rows()], segment.importance);
+        match recencies {
+            None => Components::new(relevance, segment.last_access, importance),
+            Some(recencies) => {
+                Components::with_recency(relevance, &recencies[segment.rows()], importance)
+            }
+        }
+    });
+    components.collect()
 }

@@ -8,7 +8,7 @@
 mod brings_in;
 mod contest;
 
-use super::{Ask, StreamError};
+use super::{Ask, Barrier, StreamError};
 use crate::Par;
 use crate::scoring::{Hit, Located, Normalization, Ranges, Recency, Scoring, Workspace};
 use crate::store::Snapshot;
@@ -42,8 +42,8 @@ pub enum NoCandidate {
     Deleted,
     /// It has no embedding.
     NoEmbedding,
-    /// The question leaves it out.
-    Filtered,
+    /// The question leaves it out: the first part of its filter that does.
+    Filtered(Barrier),
 }
 
 /// Where a candidate stands.
@@ -175,7 +175,7 @@ pub fn warnings(ranges: &Ranges, scoring: &Scoring, thresholds: &Thresholds) -> 
 /// use memorank::Par;
 /// use memorank::kernel::Dtype;
 /// use memorank::scoring::{Preset, Workspace};
-/// use memorank::store::{Agent, CreateOptions, Kind, NewMemory, Store, files::InMemory};
+/// use memorank::store::{CreateOptions, Kind, NewMemory, Store, files::InMemory};
 /// use memorank::stream::{Ask, explain};
 ///
 /// let dim = 2.try_into()?;
@@ -196,14 +196,7 @@ pub fn warnings(ranges: &Ranges, scoring: &Scoring, thresholds: &Thresholds) -> 
 /// };
 /// store.append(&[memory(&[1.0, 0.0], 2.0), memory(&[0.6, 0.8], 1.0), memory(&[0.0, 1.0], 3.0)])?;
 /// let preset = Preset { k: 1, ..Preset::paper() };
-/// let ask = Ask {
-///     agent: Agent::OWN,
-///     embedding: &[1.0, 0.0],
-///     now: 0,
-///     preset: &preset,
-///     exclude: &[],
-///     decays: None,
-/// };
+/// let ask = Ask::new(&[1.0, 0.0], 0, &preset);
 /// let snapshot = store.snapshot();
 /// let said = explain(&snapshot, &ask, 2, Par::Serial, &mut Workspace::new())?;
 /// // Relevance 0, recency a constant 0.5, importance 1: below the first memory's 1, 0.5 and 0.5.
@@ -224,9 +217,10 @@ pub fn explain(
     par: Par,
     workspace: &mut Workspace,
 ) -> Result<Explanation, StreamError> {
-    let (row, next_id) = (snapshot.row_of_id(id), snapshot.next_id());
-    if row.is_none() && id >= next_id {
-        return Err(StreamError::NoSuchId { id, next_id });
+    ask.check_model(snapshot)?;
+    let (row, next) = (snapshot.row_of_id(id), snapshot.next_id());
+    if row.is_none() && id >= next {
+        return Err(StreamError::NoId { id, next });
     }
     let candidates = super::CandidateSet::new(snapshot, ask)?;
     let mut contest = Contest::new(snapshot, ask, &candidates, par, workspace)?;
@@ -234,9 +228,12 @@ pub fn explain(
     let candidate = match row {
         None => Err(NoCandidate::Deleted),
         Some(row) if !snapshot.has_embedding(row) => Err(NoCandidate::NoEmbedding),
-        Some(row) => match contest.locate(row)? {
-            None => Err(NoCandidate::Filtered),
-            Some(located) => Ok(standing(&mut contest, located)?),
+        Some(row) => match ask.filter.why_not(snapshot, ask, row)? {
+            Some(barrier) => Err(NoCandidate::Filtered(barrier)),
+            None => match contest.locate(row)? {
+                None => Err(NoCandidate::NoEmbedding),
+                Some(located) => Ok(standing(&mut contest, located)?),
+            },
         },
     };
     let thresholds = Thresholds::default();

@@ -1,8 +1,13 @@
 //! Where the store and scoring meet: memories are ranked, retrieved and touched.
 //!
-//! [`rank`] reads: it changes nothing. [`retrieve`] is `rank` and then a touch of what it returns, where
-//! the preset says so: each one's last access becomes `max(old, now)`. Being a maximum, a touch can be
-//! repeated and reordered.
+//! - [`rank`] reads: it changes nothing.
+//! - [`retrieve`] is what agents call: it ranks, adds what is pinned, cuts what a token budget does not allow, and
+//!   then touches what is left, where the preset says so: each one's last access becomes `max(old, now)`. Being a
+//!   maximum, a touch can be repeated and reordered.
+//! - [`retrieve_many`] asks one store several questions with one read of its embeddings, [`retrieve_each`] many
+//!   stores one each. Both give the same bits as one call after another.
+//!
+//! Which memories compete is a [`Filter`]. Deleted ones, and those without a vector, never do.
 
 mod budget;
 mod candidates;
@@ -10,57 +15,148 @@ mod decay;
 mod draft;
 mod embedder;
 mod explain;
+mod filter;
+mod many;
+mod mask;
 pub mod rating;
 mod remember;
+mod retrieve;
 mod steps;
 #[cfg(feature = "tiktoken")]
 mod tiktoken;
 
 use crate::Par;
 use crate::scoring::{
-    Columns, ColumnsError, Preset, Query, RankError, Ranking, ResultOrder, Touch, Workspace,
+    Candidates, Columns, ColumnsError, Preset, Query, RankError, Ranking, ResultOrder, Workspace,
     rank_into,
 };
-use crate::store::{Agent, ReadError, Snapshot, Store, TouchError};
+use crate::store::{Agent, ReadError, Snapshot};
 use candidates::CandidateSet;
-use decay::ByKind;
 use thiserror::Error;
 
-pub use budget::CountTokens;
+pub use budget::{Budget, BytesPerFour, CountTokens, Overflow};
 pub use decay::{Decays, DecaysError, KindDecay};
 pub use draft::{Draft, Embedding, Importance};
 pub use embedder::{HashingEmbedder, NoWord};
 pub use explain::{
     BringsIn, Explanation, NoCandidate, Standing, Thresholds, Warning, explain, warnings,
 };
+pub use filter::{Barrier, Contains, Filter, Period};
+pub use many::{BatchError, Order, retrieve_each, retrieve_many};
 pub use remember::{BoxError, Embed, Rate, RememberError, remember};
+pub use retrieve::{Cut, Retrieve, Retrieved, Returned, retrieve};
 pub use steps::{AnswerError, BeginError, FillIn, FinishError, Need, OtherModel, Remember, Step};
 #[cfg(feature = "tiktoken")]
 pub use tiktoken::Tiktoken;
 
 /// What is asked of a stream.
+///
+/// [`Ask::new`] is the plain question; the rest is added by name:
+///
+/// ```
+/// use memorank::scoring::Preset;
+/// use memorank::store::Agent;
+/// use memorank::stream::{Ask, Filter};
+///
+/// # let (embedding, now) = ([1.0, 0.0], 0);
+/// let preset = Preset::paper();
+/// let filter = Filter { unexpired: true, ..Filter::default() };
+/// let ask = Ask { agent: Agent(7), filter: &filter, ..Ask::new(&embedding, now, &preset) };
+/// # let _ = ask;
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Ask<'a> {
     /// Who asks: its last accesses count, and are refreshed. [`Agent::OWN`] where a store belongs to one.
     pub agent: Agent,
     /// The query's embedding, `dim` elements.
     pub embedding: &'a [f32],
+    /// The name of the model that made it. If the store has the name of another, the answer is
+    /// [`StreamError::Model`]: vectors of two models do not compare. `None`, or a store without a name: not checked.
+    pub model: Option<&'a str>,
     /// The moment of asking, in microseconds since the Unix epoch.
     pub now: i64,
     /// How memories are chosen, scored, ordered and touched.
     pub preset: &'a Preset,
-    /// Rows that do not compete, each at most once, in any order.
-    pub exclude: &'a [u32],
+    /// Which memories compete.
+    pub filter: &'a Filter<'a>,
     /// How each kind of memory fades, in place of the one decay of the preset, whose recency must go by age from
     /// now.
     pub decays: Option<&'a Decays>,
+}
+
+impl<'a> Ask<'a> {
+    /// The store's own agent asks of every memory created by `now`, in microseconds since the Unix epoch. The
+    /// embedding's model is not checked.
+    pub fn new(embedding: &'a [f32], now: i64, preset: &'a Preset) -> Ask<'a> {
+        Ask {
+            agent: Agent::OWN,
+            embedding,
+            model: None,
+            now,
+            preset,
+            filter: &Filter::PAST,
+            decays: None,
+        }
+    }
+
+    /// Refuses the vectors of another model.
+    fn check_model(&self, snapshot: &Snapshot) -> Result<(), StreamError> {
+        match (self.model, snapshot.model()) {
+            (Some(asked), Some(stored)) if asked != stored => Err(StreamError::Model {
+                stored: stored.to_owned(),
+                asked: asked.to_owned(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    fn query<'q>(&self, candidates: Candidates<'q>) -> Query<'q>
+    where
+        'a: 'q,
+    {
+        Query {
+            embedding: self.embedding,
+            now: self.now,
+            k: self.preset.k,
+            candidates,
+            ties: self.preset.ties,
+        }
+    }
+
+    /// Sorts what has rows, and is ranked, into the preset's result order.
+    fn sort<T>(&self, snapshot: &Snapshot, ranked: &mut [T], row: impl Fn(&T) -> usize) {
+        // Stable: equal times stay as ranked.
+        match self.preset.result_order {
+            ResultOrder::Score => {}
+            ResultOrder::Created => ranked.sort_by_key(|of| snapshot.created(row(of))),
+            ResultOrder::LastAccess => {
+                ranked.sort_by_key(|of| snapshot.last_access(self.agent, row(of)));
+            }
+        }
+    }
 }
 
 /// Why a ranking or retrieval failed. Nothing was touched.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StreamError {
-    /// The query, the scoring or a stored value cannot be used.
+    /// The query's embedding is by another model than the store's.
+    #[error("the store's embeddings are by {stored:?}, the query's by {asked:?}")]
+    Model {
+        /// The name in the store.
+        stored: String,
+        /// The name in the question.
+        asked: String,
+    },
+    /// No memory ever had the id of one that is pinned.
+    #[error("there is no memory {id} to pin, the next will be {next}")]
+    NoId {
+        /// The id.
+        id: u64,
+        /// The id of the next memory.
+        next: u64,
+    },
+    /// The query, the filter's mask, the scoring or a stored value cannot be used.
     #[error(transparent)]
     Rank(#[from] RankError),
     /// The store's columns do not fit together.
@@ -72,24 +168,6 @@ pub enum StreamError {
     /// The decays by kind cannot be used.
     #[error(transparent)]
     Decays(#[from] DecaysError),
-    /// No memory ever had this id.
-    #[error("there never was a memory {id}; the next one will be {next_id}")]
-    NoSuchId {
-        /// The id asked for.
-        id: u64,
-        /// The id of the next memory.
-        next_id: u64,
-    },
-}
-
-/// What a retrieval did beside the ranking.
-#[derive(Debug)]
-#[must_use = "the touch may have failed"]
-pub struct Retrieved {
-    /// What was ranked: the rows of the ranking are its rows, their last accesses as they were before the touch.
-    pub snapshot: Snapshot,
-    /// Whether the touch was recorded. If not, the ranking is right all the same.
-    pub touch: Result<(), TouchError>,
 }
 
 /// A snapshot's rows as one agent sees them, for [`scoring`](crate::scoring).
@@ -113,7 +191,7 @@ pub fn columns(snapshot: &Snapshot, agent: Agent) -> Result<Vec<Columns<'_>>, Co
 /// Ranks the memories of a snapshot into `ranking`, in the preset's result order. Changes no state.
 ///
 /// # Errors
-/// A query or scoring out of range, or a memory that cannot be read or scored, named.
+/// A query, filter or scoring out of range, another model, or a memory that cannot be read or scored, named.
 pub fn rank(
     snapshot: &Snapshot,
     ask: &Ask<'_>,
@@ -121,51 +199,13 @@ pub fn rank(
     workspace: &mut Workspace,
     ranking: &mut Ranking,
 ) -> Result<(), StreamError> {
+    ask.check_model(snapshot)?;
     let candidates = CandidateSet::new(snapshot, ask)?;
-    let query = Query {
-        embedding: ask.embedding,
-        now: ask.now,
-        k: ask.preset.k,
-        candidates: candidates.borrowed(),
-        ties: ask.preset.ties,
-    };
-    let recencies = ByKind::new(snapshot, ask)?.map(|by_kind| by_kind.recencies(ask.agent));
-    let columns = match &recencies {
-        None => columns(snapshot, ask.agent)?,
-        Some(recencies) => decay::columns(snapshot, ask.agent, recencies)?,
-    };
+    let query = ask.query(candidates.borrowed());
+    let recencies = decay::recencies(snapshot, ask)?;
+    let columns = decay::columns(snapshot, ask.agent, recencies.as_deref())?;
     let scoring = decay::scoring(ask);
     rank_into(&columns, &query, &scoring, par, workspace, ranking)?;
-    match ask.preset.result_order {
-        ResultOrder::Score => {}
-        // Stable: what was created together stays as ranked.
-        ResultOrder::Created => ranking.hits.sort_by_key(|hit| snapshot.created(hit.row)),
-    }
+    ask.sort(snapshot, &mut ranking.hits, |hit| hit.row);
     Ok(())
-}
-
-/// Ranks what the store holds now and then, where the preset touches, refreshes the asking agent's last access
-/// of every hit.
-///
-/// # Errors
-/// As [`rank`]. A touch that fails is no error of the retrieval: it is beside the ranking, in
-/// [`Retrieved::touch`].
-pub fn retrieve(
-    store: &Store,
-    ask: &Ask<'_>,
-    par: Par,
-    workspace: &mut Workspace,
-    ranking: &mut Ranking,
-) -> Result<Retrieved, StreamError> {
-    let snapshot = store.snapshot();
-    rank(&snapshot, ask, par, workspace, ranking)?;
-    let touch = match ask.preset.touch {
-        Touch::None => Ok(()),
-        Touch::Returned => {
-            let hits = ranking.hits.iter();
-            let ids: Vec<u64> = hits.map(|hit| snapshot.id(hit.row)).collect();
-            store.touch(ask.agent, &ids, ask.now)
-        }
-    };
-    Ok(Retrieved { snapshot, touch })
 }

@@ -5,7 +5,7 @@ use crate::stage::{HOUR, Ran, Stage, T, program, time};
 use memorank::Par;
 use memorank::kernel::Isa;
 use memorank::scoring::{Preset, Ranking, Workspace};
-use memorank::store::{Agent, Store};
+use memorank::store::Store;
 use memorank::stream::{self, Ask};
 use memorank_data_gen::{Config, Stream};
 use serde_json::{Value, json};
@@ -126,14 +126,7 @@ fn the_program_gives_what_the_library_gives() {
     for name in Preset::NAMES {
         let document = query(&stage, None, &["--preset", name, "--now", &time(now)]).json();
         let preset = Preset::named(name).unwrap();
-        let ask = Ask {
-            agent: Agent::OWN,
-            embedding: &embedding,
-            now,
-            preset: &preset,
-            exclude: &[],
-            decays: None,
-        };
+        let ask = Ask::new(&embedding, now, &preset);
         let mut ranking = Ranking::default();
         stream::rank(
             &snapshot,

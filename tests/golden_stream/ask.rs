@@ -9,8 +9,8 @@ use memorank::oracle;
 use memorank::scoring::{
     Candidates, Preset, Query, RankError, Ranking, ResultOrder, Touch, Workspace,
 };
-use memorank::store::{Agent, Snapshot, Store};
-use memorank::stream::{self, Ask, StreamError};
+use memorank::store::{Agent, Kind, Snapshot, Store};
+use memorank::stream::{self, Ask, Filter, Retrieve, Retrieved, StreamError};
 
 /// Asks every question of the case, one after the other, and then looks at the last accesses.
 pub fn run(case: &Case, kind: &str, filter: Option<&str>, imported: Imported, report: &mut Report) {
@@ -25,14 +25,20 @@ pub fn run(case: &Case, kind: &str, filter: Option<&str>, imported: Imported, re
         "a touch does not give the last accesses".into()
     });
     let dtype = snapshot.dtype();
-    let exclude = others(&snapshot, filter);
+    let kinds = filter.map(|kind| [Kind::named(kind)]);
+    let filter = Filter {
+        kinds: kinds.as_ref().map(|kinds| &kinds[..]),
+        // Some archives hold memories made after the moment of asking.
+        future: true,
+        ..Filter::default()
+    };
     for (i, question) in case.questions.iter().enumerate() {
         report.at(format!("{}, question {i}, {dtype}", case.name));
         report.questions += 1;
         Asking {
             case,
             preset: &preset,
-            exclude: &exclude,
+            filter: &filter,
             question,
         }
         .ask(&store, report);
@@ -60,14 +66,6 @@ fn preset(kind: &str, case: &Case) -> Preset {
     preset
 }
 
-/// Rows of any other kind than the filter's.
-fn others(store: &Snapshot, filter: Option<&str>) -> Vec<u32> {
-    let kind = |row: u32| &store.kinds()[usize::from(store.kind_index(row as usize))];
-    (0..store.len() as u32)
-        .filter(|&row| filter.is_some_and(|only| kind(row).as_str() != only))
-        .collect()
-}
-
 /// The last access of each row.
 fn last_access(store: &Snapshot) -> Vec<i64> {
     let rows = 0..store.rows();
@@ -77,7 +75,7 @@ fn last_access(store: &Snapshot) -> Vec<i64> {
 struct Asking<'a> {
     case: &'a Case,
     preset: &'a Preset,
-    exclude: &'a [u32],
+    filter: &'a Filter<'a>,
     question: &'a Question,
 }
 
@@ -176,12 +174,8 @@ impl Asking<'_> {
 
     fn request<'r>(&'r self, preset: &'r Preset) -> Ask<'r> {
         Ask {
-            agent: Agent::OWN,
-            embedding: &self.question.embedding,
-            now: self.question.now,
-            preset,
-            exclude: self.exclude,
-            decays: None,
+            filter: self.filter,
+            ..Ask::new(&self.question.embedding, self.question.now, preset)
         }
     }
 
@@ -244,10 +238,9 @@ impl Asking<'_> {
                 touch.expect("a touch");
             }
         } else {
-            let retrieved =
-                stream::retrieve(store, &request, Par::Serial, &mut workspace, &mut ranking)
-                    .map_err(refusal)?;
-            retrieved.touch.expect("a touch");
+            let wanted = Retrieve::new(request);
+            let retrieved = stream::retrieve(store, &wanted, Par::Serial, &mut workspace);
+            ranking = answered(retrieved.map_err(refusal)?);
         }
         Ok(ranking)
     }
@@ -262,6 +255,18 @@ impl Asking<'_> {
             ties: self.preset.ties,
         };
         oracle::rank(&columns, &query, &self.preset.scoring).expect("a ranking")
+    }
+}
+
+/// What was retrieved, and touched.
+fn answered(retrieved: Retrieved) -> Ranking {
+    retrieved.touch.expect("a touch");
+    Ranking {
+        hits: (retrieved.memories.iter())
+            .filter_map(|memory| memory.hit)
+            .collect(),
+        ranges: retrieved.ranges,
+        candidates: retrieved.candidates,
     }
 }
 

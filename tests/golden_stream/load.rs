@@ -8,8 +8,8 @@ use memorank::Par;
 use memorank::import::{ImportError, NoticeKind};
 use memorank::kernel::Dtype;
 use memorank::scoring::{Hit, Preset, Ranking, Workspace};
-use memorank::store::{Agent, Snapshot};
-use memorank::stream::{self, Ask};
+use memorank::store::Snapshot;
+use memorank::stream::{self, Ask, Filter};
 use serde_json::{Value, json};
 
 pub fn check(golden: &Value, archives: &Archives) {
@@ -92,12 +92,11 @@ fn missing_embedding(archive: &str, exception: &Value, archives: &Archives) {
         let memory = store.memory(row as usize).expect("a memory");
         assert_eq!((memory.text, store.embedding(row as usize)), (text, None));
     }
+    // An imported memory's id is its row.
+    let ids: Vec<u64> = without.iter().map(|&row| u64::from(row)).collect();
     for preset in [Preset::paper(), Preset::reverie()] {
         let (hits, candidates) = ranked(store, &preset, &[], archives);
-        assert_eq!(
-            (hits, candidates),
-            ranked(&whole, &preset, &without, archives)
-        );
+        assert_eq!((hits, candidates), ranked(&whole, &preset, &ids, archives));
     }
     let (_, candidates) = ranked(store, &Preset::paper(), &[], archives);
     assert_eq!(candidates + without.len(), store.len());
@@ -112,22 +111,27 @@ fn whole(archive: &str, archives: &Archives) -> Imported {
 fn ranked(
     store: &Snapshot,
     preset: &Preset,
-    exclude: &[u32],
+    exclude: &[u64],
     archives: &Archives,
 ) -> (Vec<(String, Hit)>, usize) {
     let golden = archives.folder("../golden/reverie/july1_s12_maria__one.json");
     let golden = json::read(&golden);
     let embedding = json::each(&golden["queries"][0], "vector", json::single);
-    let request = Ask {
-        agent: Agent::OWN,
-        embedding: &embedding,
-        now: json::micros(json::text(&golden, "curr_time")),
-        preset: &Preset {
-            k: usize::MAX,
-            ..*preset
-        },
+    let preset = Preset {
+        k: usize::MAX,
+        ..*preset
+    };
+    let filter = Filter {
         exclude,
-        decays: None,
+        ..Filter::default()
+    };
+    let request = Ask {
+        filter: &filter,
+        ..Ask::new(
+            &embedding,
+            json::micros(json::text(&golden, "curr_time")),
+            &preset,
+        )
     };
     let mut workspace = Workspace::with_kernel(crate::common::best_kernel());
     let mut ranking = Ranking::default();

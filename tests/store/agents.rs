@@ -6,7 +6,7 @@ use memorank::Par;
 use memorank::kernel::Dtype;
 use memorank::scoring::{Preset, Ranking, Workspace};
 use memorank::store::{Agent, Snapshot, Store};
-use memorank::stream::{Ask, rank, retrieve};
+use memorank::stream::{Ask, Retrieve, rank, retrieve};
 use std::collections::BTreeMap;
 
 const HOUR: i64 = 3_600_000_000;
@@ -70,11 +70,7 @@ fn last_accesses_of_every_agent_survive_whatever_happens_to_the_store() {
 fn ask(agent: Agent, now: i64, preset: &Preset) -> Ask<'_> {
     Ask {
         agent,
-        embedding: &[1.0, 0.25],
-        now,
-        preset,
-        exclude: &[],
-        decays: None,
+        ..Ask::new(&[1.0, 0.25], now, preset)
     }
 }
 
@@ -86,8 +82,15 @@ fn ranked(store: &Store, agent: Agent, now: i64, touch: bool) -> Ranking {
     let ask = ask(agent, now, &preset);
     let (mut workspace, mut ranking) = (Workspace::default(), Ranking::default());
     if touch {
-        let retrieved = retrieve(store, &ask, Par::Serial, &mut workspace, &mut ranking);
-        retrieved.unwrap().touch.unwrap();
+        let wanted = Retrieve::new(ask);
+        let retrieved = retrieve(store, &wanted, Par::Serial, &mut workspace).unwrap();
+        retrieved.touch.unwrap();
+        let hits = retrieved.memories.iter().filter_map(|of| of.hit);
+        ranking = Ranking {
+            hits: hits.collect(),
+            ranges: retrieved.ranges,
+            candidates: retrieved.candidates,
+        };
     } else {
         let snapshot = store.snapshot();
         rank(&snapshot, &ask, Par::Serial, &mut workspace, &mut ranking).unwrap();

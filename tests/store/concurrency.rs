@@ -9,7 +9,7 @@ use memorank::scoring::{self, Candidates, Columns, Preset, Query, Ranking, Works
 use memorank::store::{
     Agent, Durability, OpenError, OpenOptions, Promise, Snapshot, Store, verify,
 };
-use memorank::stream::{Ask, rank, retrieve};
+use memorank::stream::{Ask, Retrieve, rank, retrieve};
 use std::collections::HashMap;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -44,14 +44,7 @@ fn memory(i: u64) -> Owned {
 }
 
 fn ask<'a>(embedding: &'a [f32], now: i64, preset: &'a Preset) -> Ask<'a> {
-    Ask {
-        agent: Agent::OWN,
-        embedding,
-        now,
-        preset,
-        exclude: &[],
-        decays: None,
-    }
+    Ask::new(embedding, now, preset)
 }
 
 // B31
@@ -93,18 +86,17 @@ fn retrieve_and_touch_beside_a_bulk_append() {
             .map(|thread| {
                 scope.spawn(move || {
                     started.wait();
-                    let (mut workspace, mut ranking) = Default::default();
+                    let mut workspace = Workspace::default();
                     let mut largest: HashMap<u64, i64> = HashMap::new();
                     for i in 0..200 {
                         let now = clock.fetch_add(1, Ordering::Relaxed);
                         let (query, par) = (vector(thread * 1_000 + i), Par::Serial);
-                        let ask = ask(&query, now, preset);
-                        let retrieved = retrieve(store, &ask, par, &mut workspace, &mut ranking);
-                        let retrieved = retrieved.unwrap();
+                        let wanted = Retrieve::new(ask(&query, now, preset));
+                        let retrieved = retrieve(store, &wanted, par, &mut workspace).unwrap();
                         retrieved.touch.unwrap();
                         assert_eq!(retrieved.snapshot.rows() as u64, ROWS);
-                        for hit in &ranking.hits {
-                            let last = largest.entry(retrieved.snapshot.id(hit.row));
+                        for memory in &retrieved.memories {
+                            let last = largest.entry(memory.id);
                             let last = last.or_insert(now);
                             *last = now.max(*last);
                         }

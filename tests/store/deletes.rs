@@ -8,7 +8,7 @@ use memorank::scoring::{Preset, Ranking, Workspace};
 use memorank::store::{
     Agent, AppendError, DeleteError, MemoryProblem, ReadError, Reference, Snapshot, Store, verify,
 };
-use memorank::stream::{Ask, rank, retrieve};
+use memorank::stream::{Ask, Retrieve, rank, retrieve};
 
 /// The three states that a delete can be in: in the journal, in the columns, and with its rows gone. Each
 /// is looked at through the handle, and as a reader finds it.
@@ -29,14 +29,7 @@ fn at_each_stage(store: Store, check: impl Fn(&Snapshot, bool)) {
 }
 
 fn ask<'a>(preset: &'a Preset, embedding: &'a [f32]) -> Ask<'a> {
-    Ask {
-        agent: Agent::OWN,
-        embedding,
-        now: 1_000_000,
-        preset,
-        exclude: &[],
-        decays: None,
-    }
+    Ask::new(embedding, 1_000_000, preset)
 }
 
 /// The ids of the `k` best.
@@ -293,14 +286,8 @@ fn a_touch_of_a_deleted_memory_has_no_effect_and_is_no_error() {
     assert_eq!(store.delete(&[1]).unwrap(), 1);
     store.touch(Agent::OWN, &[0, 1], 77).unwrap();
     assert_eq!(best(&old, 9).len(), 3);
-    let mut ranking = Ranking::default();
-    let retrieved = retrieve(
-        &store,
-        &ask(&preset, &[1.0, 0.0]),
-        Par::Serial,
-        &mut Workspace::default(),
-        &mut ranking,
-    );
+    let wanted = Retrieve::new(ask(&preset, &[1.0, 0.0]));
+    let retrieved = retrieve(&store, &wanted, Par::Serial, &mut Workspace::default());
     retrieved.unwrap().touch.unwrap();
     drop(store);
     let snapshot = Store::open(&path).unwrap().snapshot();

@@ -8,7 +8,7 @@ use memorank::scoring::{Preset, Ranking, Workspace};
 use memorank::store::{
     Agent, EmbedError, MemoryProblem, Problem, Snapshot, Store, WriteError, verify, verify_on,
 };
-use memorank::stream::{Ask, rank};
+use memorank::stream::{Ask, Filter, rank};
 
 fn without_vector(i: u64) -> Owned {
     Owned {
@@ -32,13 +32,14 @@ fn embed(store: &Store, ids: &[u64]) -> Result<usize, EmbedError> {
 
 fn ranked(snapshot: &Snapshot) -> Ranking {
     let (mut workspace, mut ranking) = (Workspace::new(), Ranking::default());
+    let preset = Preset::paper();
+    let filter = Filter {
+        future: true,
+        ..Filter::default()
+    };
     let ask = Ask {
-        agent: Agent::OWN,
-        embedding: &[0.5, -1.0, 0.25],
-        now: 1_000_000,
-        preset: &Preset::paper(),
-        exclude: &[],
-        decays: None,
+        filter: &filter,
+        ..Ask::new(&[0.5, -1.0, 0.25], 1_000_000, &preset)
     };
     rank(snapshot, &ask, Par::Serial, &mut workspace, &mut ranking).unwrap();
     ranking

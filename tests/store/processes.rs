@@ -4,11 +4,11 @@
 use crate::example::*;
 use memorank::Par;
 use memorank::kernel::Dtype;
-use memorank::scoring::{Preset, Ranking, Workspace};
+use memorank::scoring::{Hit, Preset, Ranking, Workspace};
 use memorank::store::{
     Agent, AppendError, CreateError, OpenError, OpenOptions, Store, WriteError, verify,
 };
-use memorank::stream::{Ask, rank, retrieve};
+use memorank::stream::{Ask, Retrieve, rank, retrieve};
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -174,27 +174,24 @@ fn best(store: &Store, k: usize, now: i64, touch: bool) -> String {
         k,
         ..Preset::paper()
     };
-    let ask = Ask {
-        agent: Agent::OWN,
-        embedding: &[1.0, 0.25],
-        now,
-        preset: &preset,
-        exclude: &[],
-        decays: None,
-    };
+    let ask = Ask::new(&[1.0, 0.25], now, &preset);
     let (mut workspace, mut ranking) = (Workspace::default(), Ranking::default());
-    match touch {
+    let hits: Vec<Hit> = match touch {
         true => {
-            let done = retrieve(store, &ask, Par::Serial, &mut workspace, &mut ranking);
-            done.unwrap().touch.unwrap();
+            let wanted = Retrieve::new(ask);
+            let done = retrieve(store, &wanted, Par::Serial, &mut workspace).unwrap();
+            done.touch.unwrap();
+            done.memories.iter().filter_map(|of| of.hit).collect()
         }
         false => {
             let snapshot = store.snapshot();
             rank(&snapshot, &ask, Par::Serial, &mut workspace, &mut ranking).unwrap();
+            ranking.hits
         }
-    }
-    let hits = ranking.hits.iter();
-    let hits = hits.map(|hit| format!("{}:{:016x}", hit.row, hit.score.to_bits()));
+    };
+    let hits = hits
+        .iter()
+        .map(|hit| format!("{}:{:016x}", hit.row, hit.score.to_bits()));
     Vec::from_iter(hits).join(" ")
 }
 

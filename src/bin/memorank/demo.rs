@@ -7,9 +7,9 @@ use crate::query::{self, Line, on_threads, print_hits, print_ranges};
 use memorank::Par;
 use memorank::kernel::{Isa, Kernel};
 use memorank::oracle::{self, Comparison};
-use memorank::scoring::{Preset, Query, Ranges, Ranking, Workspace, rank_into};
+use memorank::scoring::{self, Preset, Query, Ranges, Ranking, Workspace, rank_into};
 use memorank::store::{Agent, CreateOptions, Kind, NewMemory, Reference, Snapshot, Store};
-use memorank::stream::{self, Ask, Retrieved};
+use memorank::stream::{self, Ask, Retrieve, Retrieved};
 use memorank::yardstick::{bytes_read, read_columns};
 use memorank_data_gen::{Block, Config, Stream};
 use serde::Serialize;
@@ -225,14 +225,7 @@ impl Asked<'_> {
         let mut preset = Preset::paper();
         preset.k = 10;
         let (embedding, now) = (self.stream.query(0), self.stream.now());
-        let ask = Ask {
-            agent: Agent::OWN,
-            embedding: &embedding,
-            now,
-            preset: &preset,
-            exclude: &[],
-            decays: None,
-        };
+        let ask = Ask::new(&embedding, now, &preset);
         let mut workspace = Workspace::with_kernel(self.kernel);
         let mut ranking = Ranking::default();
 
@@ -266,15 +259,18 @@ impl Asked<'_> {
         let bytes = bytes_read(&columns);
 
         let ranges = ranking.ranges;
-        let Retrieved { snapshot, touch } =
-            stream::retrieve(store, &ask, self.par, &mut workspace, &mut ranking)?;
+        let Retrieved {
+            snapshot,
+            memories,
+            touch,
+            ..
+        } = stream::retrieve(store, &Retrieve::new(ask), self.par, &mut workspace)?;
         touch?;
-        let before_touch = shown(&snapshot, &ranking, &HashMap::new())?;
-        let places = ranking
-            .hits
+        let before_touch = shown(&snapshot, &ranking.hits, &HashMap::new())?;
+        let places = memories
             .iter()
             .enumerate()
-            .map(|(i, hit)| (hit.row, i + 1))
+            .map(|(i, memory)| (memory.row, i + 1))
             .collect();
         let touched = store.snapshot();
         stream::rank(&touched, &ask, self.par, &mut workspace, &mut ranking)?;
@@ -299,7 +295,7 @@ impl Asked<'_> {
             oracle: Verdict::new(&compared),
             ranges,
             before_touch,
-            after_touch: shown(&touched, &ranking, &places)?,
+            after_touch: shown(&touched, &ranking.hits, &places)?,
         })
     }
 }
@@ -311,10 +307,10 @@ fn median(mut seconds: [f64; ROUNDS]) -> f64 {
 
 fn shown(
     snapshot: &Snapshot,
-    ranking: &Ranking,
+    hits: &[scoring::Hit],
     places: &HashMap<usize, usize>,
 ) -> Result<Vec<Shown>, Failure> {
-    let hits = ranking.hits.iter().map(|hit| {
+    let hits = hits.iter().map(|hit| {
         let memory = snapshot.memory(hit.row)?;
         Ok(Shown {
             key: memory.key.unwrap_or_default().to_owned(),

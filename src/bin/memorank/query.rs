@@ -7,9 +7,9 @@ use crate::{embed, opened};
 use memorank::Par;
 use memorank::import::{self, timestamp};
 use memorank::kernel::{Isa, Kernel};
-use memorank::scoring::{Component, Preset, Ranges, Ranking, Touch, Workspace};
-use memorank::store::{Agent, Snapshot};
-use memorank::stream::{self, Ask, Retrieved};
+use memorank::scoring::{Component, Preset, Ranges, Touch, Workspace};
+use memorank::store::Snapshot;
+use memorank::stream::{self, Ask, Filter, Retrieve, Retrieved, Returned};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -128,18 +128,25 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
         (None, None) => " (there is no last access)",
     };
 
-    let ask = Ask {
-        agent: Agent::OWN,
-        embedding: &embedding,
-        now,
-        preset: &preset,
+    let filter = Filter {
         exclude: &exclude,
-        decays: None,
+        ..Filter::default()
     };
+    let wanted = Retrieve::new(Ask {
+        model: args.model.as_deref(),
+        filter: &filter,
+        ..Ask::new(&embedding, now, &preset)
+    });
     let mut workspace = Workspace::with_kernel(kernel);
-    let mut ranking = Ranking::default();
-    let Retrieved { snapshot, touch } = on_threads(args.threads, |par| {
-        stream::retrieve(&store, &ask, par, &mut workspace, &mut ranking)
+    let Retrieved {
+        snapshot,
+        memories,
+        ranges,
+        candidates,
+        touch,
+        ..
+    } = on_threads(args.threads, |par| {
+        stream::retrieve(&store, &wanted, par, &mut workspace)
     })??;
     let touch = touch
         .map_err(Failure::from)
@@ -148,9 +155,9 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
             false => Ok(()),
         });
     // The ranking is shown also if it could not be noted who was in it: without a touch, then.
-    let (snapshot, touched) = match (&touch, preset.touch) {
-        (Ok(()), Touch::Returned) => (store.snapshot(), ranking.hits.len()),
-        _ => (snapshot, 0),
+    let (snapshot, touched) = match touch.is_ok() && args.touch {
+        true => (store.snapshot(), memories.len()),
+        false => (snapshot, 0),
     };
 
     let document = Document {
@@ -162,10 +169,10 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
         now_us: now,
         isa: kernel.isa().name(),
         memories: snapshot.len(),
-        candidates: ranking.candidates,
-        ranges: ranking.ranges,
+        candidates,
+        ranges,
         touched,
-        hits: hits(&snapshot, &ranking)?,
+        hits: hits(&snapshot, &memories)?,
     };
     let told = match out.is_json() {
         true => out.document(&document),
@@ -230,8 +237,8 @@ impl Args {
         Ok(preset)
     }
 
-    /// The query's vector, and the rows that do not compete.
-    fn embedding(&self, snapshot: &Snapshot) -> Result<(Vec<f32>, Vec<u32>), Failure> {
+    /// The query's vector, and the ids of memories that do not compete.
+    fn embedding(&self, snapshot: &Snapshot) -> Result<(Vec<f32>, Vec<u64>), Failure> {
         if let Some(key) = &self.like.like {
             let row = show::find(snapshot, key)?;
             let Some(embedding) = show::embedding(snapshot, row)? else {
@@ -242,7 +249,7 @@ impl Args {
             return Ok((
                 embedding,
                 if self.exclude_self {
-                    vec![row as u32]
+                    vec![snapshot.id(row)]
                 } else {
                     vec![]
                 },
@@ -267,8 +274,9 @@ impl Args {
     }
 }
 
-fn hits<'a>(snapshot: &'a Snapshot, ranking: &Ranking) -> Result<Vec<Hit<'a>>, Failure> {
-    let hits = ranking.hits.iter().map(|hit| {
+fn hits<'a>(snapshot: &'a Snapshot, memories: &[Returned]) -> Result<Vec<Hit<'a>>, Failure> {
+    // Nothing is pinned: all have scored.
+    let hits = memories.iter().filter_map(|memory| memory.hit).map(|hit| {
         let memory = snapshot.memory(hit.row)?;
         Ok(Hit {
             id: memory.id,

@@ -3,7 +3,7 @@
 
 use super::super::candidates::CandidateSet;
 use super::super::decay::{self, ByKind};
-use super::super::{Ask, StreamError, columns};
+use super::super::{Ask, Period, StreamError, columns};
 use crate::Par;
 use crate::scoring::{
     CandidateRule, Components, Hit, Located, Query, RankError, Ranking, Recency, Scoring, Ties,
@@ -49,6 +49,8 @@ impl<'a> Contest<'a> {
         )
         .map_err(|e| e.error)?;
         let segments = || snapshot.segments(ask.agent);
+        // A filter that looks at it, too.
+        let filtered_by_access = ask.filter.last_access != Period::default();
         let listed_by_access = match ask.preset.candidates {
             CandidateRule::All => false,
             CandidateRule::Reverie => ask.preset.ties == Ties::Listed,
@@ -65,15 +67,9 @@ impl<'a> Contest<'a> {
                 let recencies = by_kind.recencies(ask.agent);
                 (by_kind, recencies)
             }),
-            query: Query {
-                embedding: ask.embedding,
-                now: ask.now,
-                k: ask.preset.k,
-                candidates,
-                ties: ask.preset.ties,
-            },
+            query: ask.query(candidates),
             scoring: decay::scoring(ask),
-            access_is_age: by_age && !listed_by_access,
+            access_is_age: by_age && !listed_by_access && !filtered_by_access,
             par,
             workspace,
         })
