@@ -122,7 +122,7 @@ pub fn rank_each_into(
     match first.into_inner().unwrap_or_else(|e| e.into_inner()) {
         None => Ok(()),
         Some(error) => {
-            rankings.iter_mut().for_each(clear);
+            rankings.iter_mut().for_each(Ranking::clear);
             Err(error)
         }
     }
@@ -191,13 +191,13 @@ pub fn rank_components(
     workspace: &mut Workspace,
     ranking: &mut Ranking,
 ) -> Result<(), RankError> {
-    clear(ranking);
+    ranking.clear();
     check(components, scoring)?;
     let slots = Slots::new(components, query.candidates, &mut workspace.seen)?;
     let done = Scan::new(slots, 1, par, workspace)
         .and_then(|mut scan| scan.rank(0, query, scoring, ranking));
     if done.is_err() {
-        clear(ranking);
+        ranking.clear();
     }
     done
 }
@@ -240,12 +240,6 @@ impl std::error::Error for BatchError {
     }
 }
 
-fn clear(ranking: &mut Ranking) {
-    ranking.hits.clear();
-    ranking.ranges = None;
-    ranking.candidates = 0;
-}
-
 fn rank_batch(
     columns: &[Columns<'_>],
     queries: &[Query<'_>],
@@ -254,10 +248,10 @@ fn rank_batch(
     workspace: &mut Workspace,
     rankings: &mut [Ranking],
 ) -> Result<(), BatchError> {
-    rankings.iter_mut().for_each(clear);
+    rankings.iter_mut().for_each(Ranking::clear);
     let result = rank_groups(columns, queries, scoring, par, workspace, rankings);
     if result.is_err() {
-        rankings.iter_mut().for_each(clear);
+        rankings.iter_mut().for_each(Ranking::clear);
     }
     result
 }

@@ -12,6 +12,15 @@ pub struct Ranking {
     pub candidates: usize,
 }
 
+impl Ranking {
+    /// Nothing, with the memory kept.
+    pub(crate) fn clear(&mut self) {
+        self.hits.clear();
+        self.ranges = None;
+        self.candidates = 0;
+    }
+}
+
 /// One row of a result.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]

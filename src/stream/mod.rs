@@ -191,7 +191,8 @@ pub fn columns(snapshot: &Snapshot, agent: Agent) -> Result<Vec<Columns<'_>>, Co
 /// Ranks the memories of a snapshot into `ranking`, in the preset's result order. Changes no state.
 ///
 /// # Errors
-/// A query, filter or scoring out of range, another model, or a memory that cannot be read or scored, named.
+/// A query, filter or scoring out of range, another model, or a memory that cannot be read or scored, named. The
+/// ranking is then empty.
 pub fn rank(
     snapshot: &Snapshot,
     ask: &Ask<'_>,
@@ -199,6 +200,7 @@ pub fn rank(
     workspace: &mut Workspace,
     ranking: &mut Ranking,
 ) -> Result<(), StreamError> {
+    ranking.clear();
     ask.check_model(snapshot)?;
     let candidates = CandidateSet::new(snapshot, ask)?;
     let query = ask.query(candidates.borrowed());

@@ -77,7 +77,7 @@ fn with_questions(check: impl Fn(&[Retrieve<'_>])) {
     };
     let embeddings = [[1.0, 0.0], [0.3, 0.9], [1.0, 2.0], [-1.0, 0.5]];
     let mut asks = Vec::new();
-    for i in 0..40_usize {
+    for i in 0..20_usize {
         let preset = [&presets[..], std::slice::from_ref(&older)].concat();
         let preset: &Preset = Box::leak(Box::new(preset[i % 5]));
         asks.push(Retrieve {
@@ -91,7 +91,7 @@ fn with_questions(check: impl Fn(&[Retrieve<'_>])) {
         });
     }
     check(&asks);
-    for one in asks.chunks(1) {
+    for one in asks.chunks(1).step_by(4) {
         check(one);
     }
     // One filter for all that leaves most memories out: the others are not read.
@@ -186,7 +186,7 @@ fn the_second_question_of_a_batch_sees_the_touch_of_the_first_if_it_is_to() {
 fn threads_do_not_change_a_batch() {
     with_questions(|asks| {
         let mut workspace = Workspace::new();
-        let answers = [1, 2, 3, 8].map(|threads| {
+        let answers = [1, 3].map(|threads| {
             let ((_a, many), (_b, each)) = (mixed(), mixed());
             let stores: Vec<_> = asks.iter().map(|wanted| (&each, *wanted)).collect();
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();

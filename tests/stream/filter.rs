@@ -70,7 +70,7 @@ fn parts() -> Vec<Filter<'static>> {
             ..ALL
         },
         Filter {
-            mask: Some(&[0xffff_0000_ffff_0000, 0, u64::MAX, 1, 0x8000_0000_0000_0000]),
+            mask: Some(&[0xffff_0000_ffff_0000, 0, u64::MAX, 1, 0x0000_0800_0000_0000]),
             ..ALL
         },
     ]
