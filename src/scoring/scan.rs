@@ -2,7 +2,6 @@
 
 use super::columns::Signals;
 use super::query::{Query, RankError, Ties};
-#[cfg(feature = "store")]
 use super::ranking::Ranking;
 use super::relevance::{Extent, Relevance};
 use super::score::{Raw, Scorer};

@@ -19,7 +19,7 @@ impl<'s> CandidateSet<'s> {
         snapshot: &'s Snapshot,
         ask: &Ask<'_>,
     ) -> Result<CandidateSet<'s>, StreamError> {
-        let mask = ask.filter.mask(snapshot, ask)?;
+        let mask = ask.filter.passing(snapshot, ask)?;
         match ask.preset.candidates {
             CandidateRule::All => Ok(match (mask, snapshot.live()) {
                 (Some(mask), _) => CandidateSet::Mask(mask),

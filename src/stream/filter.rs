@@ -204,7 +204,7 @@ impl<'a> Filter<'a> {
     }
 
     /// The live rows that pass, all parts but the preset's rule. `None`: all that are live.
-    pub(super) fn mask(
+    pub(super) fn passing(
         &self,
         snapshot: &Snapshot,
         ask: &Ask<'_>,

@@ -111,7 +111,7 @@ fn relevance(
             last_access: Filter::PAST.last_access,
             ..*ask.filter
         };
-        match filter.mask(snapshot, ask).map_err(error)? {
+        match filter.passing(snapshot, ask).map_err(error)? {
             Some(mask) => union.unite(mask.words()),
             None => all = true,
         }
