@@ -8,7 +8,7 @@ mod example;
 
 use example::{contents, new_store, varied};
 use memorank::kernel::Dtype;
-use memorank::store::{CreateOptions, Kind, MemoryProblem, Reference, Store};
+use memorank::store::{CreateOptions, EmbedError, Kind, MemoryProblem, Reference, Store};
 use memorank::stream::rating::RatingProblem;
 use memorank::stream::{
     AnswerError, BeginError, BoxError, Draft, Embed, Embedding, FillIn, FinishError,
@@ -395,6 +395,10 @@ fn memories_stored_without_an_embedding_are_filled_in_later() {
     let mut zeros = vectors(3);
     zeros[1] = vec![0.0; 2];
     assert!(fill_in.embedded(zeros).is_err());
+    match fill_in.fill(&store) {
+        Err(FinishError::Unanswered { needed }) => assert_eq!(needed, Step::Embed),
+        other => panic!("{other:?}"),
+    }
     fill_in.embedded(vectors(3)).unwrap();
     assert_eq!(fill_in.needs(), Need::Nothing);
     match fill_in.embedded(vectors(3)) {
@@ -403,6 +407,18 @@ fn memories_stored_without_an_embedding_are_filled_in_later() {
     }
     let expected: [(u64, &[f32]); 3] = [(0, &[1.0, 0.5]), (3, &[2.0, 0.5]), (4, &[3.0, 0.5])];
     assert_eq!(fill_in.embeddings(), expected);
+
+    store.delete(&[3]).unwrap();
+    assert_eq!(fill_in.fill(&store).unwrap(), 2);
+    let snapshot = store.snapshot();
+    assert_eq!(snapshot.embedding(0).unwrap(), [1.0, 0.5]);
+    assert_eq!(snapshot.embedding(4).unwrap(), [3.0, 0.5]);
+    assert!(ids(0, 10).is_empty());
+    // They have one now, and it stays.
+    match fill_in.fill(&store) {
+        Err(FinishError::Embed(EmbedError::HasEmbedding { id: 0 })) => {}
+        other => panic!("{other:?}"),
+    }
 }
 
 /// A machine can wait in a task that moves between threads.

@@ -16,7 +16,7 @@
 use super::draft::{Draft, Embedding, Importance};
 use super::rating::{self, RatingError};
 use crate::kernel::Dtype;
-use crate::store::{AppendError, MemoryProblem, ReadError, Store, check_embedding};
+use crate::store::{AppendError, EmbedError, MemoryProblem, ReadError, Store, check_embedding};
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::ops::{Range, RangeInclusive};
@@ -159,9 +159,12 @@ pub enum FinishError {
     /// It is another store than the machine was made for, with another model.
     #[error(transparent)]
     Model(#[from] OtherModel),
-    /// The store refused.
+    /// The store refused the memories.
     #[error(transparent)]
     Append(#[from] AppendError),
+    /// The store refused the embeddings of memories that it has.
+    #[error(transparent)]
+    Embed(#[from] EmbedError),
 }
 
 /// What embeddings must be like.
@@ -467,6 +470,20 @@ impl FillIn {
         self.target.check_all(self.ids.len(), &embeddings)?;
         self.embeddings = embeddings;
         Ok(())
+    }
+
+    /// Gives the store the embeddings, all or none, and gives how many of the memories are still there.
+    ///
+    /// # Errors
+    /// If the embeddings did not come yet, or the store refuses: if one of the memories got an embedding meanwhile,
+    /// say. The machine keeps them.
+    pub fn fill(&self, store: &Store) -> Result<usize, FinishError> {
+        match self.needs().step() {
+            Step::Nothing => {}
+            needed @ (Step::Embed | Step::Rate) => return Err(FinishError::Unanswered { needed }),
+        }
+        same_model(store, self.target.model.as_deref())?;
+        Ok(store.embed(&self.embeddings())?)
     }
 
     /// The memories' ids with the embeddings that came: none before they did.
