@@ -29,6 +29,7 @@ mod machine;
 mod memory;
 mod read_loops;
 mod report;
+mod retrieval;
 mod small;
 mod store;
 mod turns;
@@ -42,7 +43,7 @@ use std::process::ExitCode;
 type Part = fn(&Setup, &mut Report);
 
 /// Names for `--only`, in the order in which they run.
-const PARTS: [(&str, Part); 8] = [
+const PARTS: [(&str, Part); 9] = [
     ("memory", memory::run),
     ("growth", growth::run),
     ("batch", batch::run),
@@ -51,6 +52,7 @@ const PARTS: [(&str, Part); 8] = [
     ("agents", agents::run),
     ("store", store::run),
     ("journal", journal::run),
+    ("retrieval", retrieval::run),
 ];
 
 struct Args {
