@@ -335,7 +335,7 @@ fn a_draft_that_could_not_be_stored_is_told_before_anything_is_asked() {
 fn another_model_is_an_error_that_names_both_b88() {
     let (_dir, store) = store();
     let other = OtherModel {
-        store: "a model".into(),
+        stored: "a model".into(),
         given: "B".into(),
     };
     match Remember::new(&store, Some("B"), vec![]) {
@@ -532,7 +532,7 @@ fn an_embedder_of_another_model_is_not_asked_b88() {
     let mut embedder = HashingEmbedder::new(2.try_into().unwrap());
     let failed = remember(&store, drafts(), &mut embedder, &mut Replies(vec![]));
     let names_both =
-        |error: &OtherModel| error.store == "a model" && error.given == HashingEmbedder::MODEL;
+        |error: &OtherModel| error.stored == "a model" && error.given == HashingEmbedder::MODEL;
     assert!(matches!(
         failed,
         Err(RememberError::Begin(BeginError::Model(error))) if names_both(&error)

@@ -18,6 +18,7 @@ mod explain;
 mod filter;
 mod many;
 mod mask;
+mod model;
 pub mod rating;
 mod remember;
 mod retrieve;
@@ -43,9 +44,10 @@ pub use explain::{
 };
 pub use filter::{Barrier, Contains, Filter, Period};
 pub use many::{BatchError, Order, retrieve_each, retrieve_many};
+pub use model::OtherModel;
 pub use remember::{BoxError, Embed, Rate, RememberError, remember};
 pub use retrieve::{Cut, Retrieve, Retrieved, Returned, retrieve};
-pub use steps::{AnswerError, BeginError, FillIn, FinishError, Need, OtherModel, Remember, Step};
+pub use steps::{AnswerError, BeginError, FillIn, FinishError, Need, Remember, Step};
 #[cfg(feature = "tiktoken")]
 pub use tiktoken::Tiktoken;
 
@@ -100,14 +102,8 @@ impl<'a> Ask<'a> {
     }
 
     /// Refuses the vectors of another model.
-    fn check_model(&self, snapshot: &Snapshot) -> Result<(), StreamError> {
-        match (self.model, snapshot.model()) {
-            (Some(asked), Some(stored)) if asked != stored => Err(StreamError::Model {
-                stored: stored.to_owned(),
-                asked: asked.to_owned(),
-            }),
-            _ => Ok(()),
-        }
+    fn check_model(&self, snapshot: &Snapshot) -> Result<(), OtherModel> {
+        OtherModel::check(snapshot.model(), self.model)
     }
 
     fn query<'q>(&self, candidates: Candidates<'q>) -> Query<'q>
@@ -141,13 +137,8 @@ impl<'a> Ask<'a> {
 #[non_exhaustive]
 pub enum StreamError {
     /// The query's embedding is by another model than the store's.
-    #[error("the store's embeddings are by {stored:?}, the query's by {asked:?}")]
-    Model {
-        /// The name in the store.
-        stored: String,
-        /// The name in the question.
-        asked: String,
-    },
+    #[error(transparent)]
+    Model(#[from] OtherModel),
     /// No memory ever had the id of one that is pinned.
     #[error("there is no memory {id} to pin, the next will be {next}")]
     NoId {

@@ -1,7 +1,8 @@
 //! Remembering in one call, for callers that may block: a [`Remember`], and the models that it asks.
 
 use super::draft::Draft;
-use super::steps::{AnswerError, BeginError, FinishError, Need, OtherModel, Remember};
+use super::model::OtherModel;
+use super::steps::{AnswerError, BeginError, FinishError, Need, Remember};
 use crate::store::Store;
 use std::error::Error;
 use std::ops::{Range, RangeInclusive};
@@ -109,11 +110,7 @@ impl Remember {
         loop {
             match self.needs() {
                 Need::Embed { texts, model } => {
-                    let given = embedder.model();
-                    if let Some(own) = model.filter(|&own| own != given) {
-                        let (store, given) = (own.to_owned(), given.to_owned());
-                        return Err(OtherModel { store, given }.into());
-                    }
+                    OtherModel::check(model, Some(embedder.model()))?;
                     let embeddings = embedder.embed(&texts).map_err(RememberError::Embedder)?;
                     self.embedded(embeddings)?;
                 }

@@ -14,6 +14,7 @@
 //! Which model embeds is the caller's to say, and is checked against the store's.
 
 use super::draft::{Draft, Embedding, Importance};
+use super::model::OtherModel;
 use super::rating::{self, RatingError};
 use crate::kernel::Dtype;
 use crate::store::{AppendError, EmbedError, MemoryProblem, ReadError, Store, check_embedding};
@@ -74,16 +75,6 @@ impl fmt::Display for Step {
             Step::Nothing => "nothing",
         })
     }
-}
-
-/// The caller's embeddings are another model's than the store's.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("the store's embeddings are of model {store:?}, not {given:?}; embed with the store's")]
-pub struct OtherModel {
-    /// The store's model.
-    pub store: String,
-    /// The caller's.
-    pub given: String,
 }
 
 /// Why there is no machine. Nothing was asked.
@@ -177,13 +168,18 @@ struct Target {
 
 impl Target {
     fn new(store: &Store, model: Option<&str>) -> Result<Target, OtherModel> {
-        same_model(store, model)?;
         let snapshot = store.snapshot();
+        OtherModel::check(snapshot.model(), model)?;
         Ok(Target {
             dim: snapshot.dim(),
             dtype: snapshot.dtype(),
             model: snapshot.model().or(model).map(str::to_owned),
         })
+    }
+
+    /// Whether a store may be given such embeddings.
+    fn fits(&self, store: &Store) -> Result<(), OtherModel> {
+        OtherModel::check(store.snapshot().model(), self.model.as_deref())
     }
 
     fn check(&self, embedding: &[f32]) -> Result<(), MemoryProblem> {
@@ -201,17 +197,6 @@ impl Target {
             self.check(embedding).map_err(refused)?;
         }
         Ok(())
-    }
-}
-
-/// A model without a name could be any.
-fn same_model(store: &Store, given: Option<&str>) -> Result<(), OtherModel> {
-    match (store.snapshot().model(), given) {
-        (Some(own), Some(given)) if own != given => Err(OtherModel {
-            store: own.to_owned(),
-            given: given.to_owned(),
-        }),
-        _ => Ok(()),
     }
 }
 
@@ -369,7 +354,7 @@ impl Remember {
         let memories: Option<Vec<_>> = self.drafts.iter().map(Draft::memory).collect();
         let needed = self.needs().step();
         let memories = memories.ok_or(FinishError::Unanswered { needed })?;
-        same_model(store, self.target.model.as_deref())?;
+        self.target.fits(store)?;
         let ids = store.append(&memories)?;
         self.drafts.clear();
         Ok(ids)
@@ -482,7 +467,7 @@ impl FillIn {
             Step::Nothing => {}
             needed @ (Step::Embed | Step::Rate) => return Err(FinishError::Unanswered { needed }),
         }
-        same_model(store, self.target.model.as_deref())?;
+        self.target.fits(store)?;
         Ok(store.embed(&self.embeddings())?)
     }
 
