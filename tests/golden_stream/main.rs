@@ -9,7 +9,8 @@
 //!
 //! - an f32 store is within 1e-5 of the golden, in its order (see `compare`), with the same bits on every
 //!   kernel and threaded; last accesses are those of the golden before, between and after the
-//!   questions, and after the store was closed and opened again;
+//!   questions, and after the store was closed and opened again; questions that see the touches of those
+//!   before them have the same answers, bit for bit, in one call;
 //! - an f16 store is within 2e-3 of the golden, and within 1e-5 of the oracle on the stored values.
 
 #[path = "../golden/archive.rs"]
