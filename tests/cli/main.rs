@@ -13,6 +13,7 @@ mod damage;
 mod delete;
 mod demo;
 mod documents;
+mod embed;
 mod equality;
 mod export;
 mod flags;

@@ -6,7 +6,7 @@ use memorank::import::ImportError;
 use memorank::kernel::IsaError;
 use memorank::scoring::RankError;
 use memorank::store::{
-    AppendError, CreateError, DeleteError, OpenError, ReadError, TouchError, WriteError,
+    AppendError, CreateError, DeleteError, EmbedError, OpenError, ReadError, TouchError, WriteError,
 };
 use memorank::stream::StreamError;
 use std::error::Error;
@@ -131,6 +131,15 @@ impl From<AppendError> for Failure {
     fn from(e: AppendError) -> Failure {
         match e {
             AppendError::Write(e) => e.into(),
+            _ => Failure::Error(e.into()),
+        }
+    }
+}
+
+impl From<EmbedError> for Failure {
+    fn from(e: EmbedError) -> Failure {
+        match e {
+            EmbedError::Write(e) => e.into(),
             _ => Failure::Error(e.into()),
         }
     }

@@ -17,6 +17,7 @@ mod demo;
 mod embed;
 mod export;
 mod failure;
+mod fill_in;
 mod import;
 mod info;
 mod manual;
@@ -56,6 +57,8 @@ enum Command {
     Create(create::Args),
     /// Add memories to a store.
     Add(add::Args),
+    /// Give memories that were stored without a vector theirs.
+    Embed(fill_in::Args),
     /// Make a store of another system's memories, or of an export.
     Import(import::Args),
     /// Write a store's memories as plain files that any tool reads: .npy, .jsonl and .json.
@@ -93,6 +96,7 @@ fn main() -> ExitCode {
         Command::Demo(args) => demo::run(&args, &mut out),
         Command::Create(args) => create::run(&args, &mut out),
         Command::Add(args) => add::run(&args, &mut out),
+        Command::Embed(args) => fill_in::run(&args, &mut out),
         Command::Import(args) => import::run(&args, &mut out),
         Command::Export(args) => export::run(&args, &mut out),
         Command::Query(args) => query::run(&args, &mut out),
