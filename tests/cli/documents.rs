@@ -34,6 +34,8 @@ fn documents() -> Vec<Value> {
         &["create", &made, "--json"][..],
         &["add", &made, "a text", "--key", "a", "--json"],
         &["touch", &made, "a", "--json"],
+        &["add", &made, "another", "--no-vector", "--json"],
+        &["embed", &made, "--json"],
     ] {
         all.push(run(args).json());
     }
@@ -145,6 +147,7 @@ fn each_command_has_its_schema() {
         "create",
         "delete",
         "demo",
+        "embed",
         "export",
         "import",
         "info",

@@ -298,6 +298,7 @@ fn flags_of_the_others() {
             "json",
         ],
     );
+    complete(&["embed"], &["vectors", "model", "json"]);
     complete(&["touch"], &["now", "agent", "json"]);
     complete(&["bench"], &["k", "rounds", "svg", "json"]);
     for command in ["show", "info", "verify", "delete", "checkpoint", "compact"] {

@@ -20,6 +20,7 @@ fn every_command_has_the_four_exit_codes() {
     run(["touch", &store, "g1"]).ok();
     run(["create", &stage.at("made")]).ok();
     run(["add", &stage.at("made"), "a text"]).ok();
+    run(["embed", &stage.at("made")]).ok();
     run(["delete", &store, "g0"]).ok();
     run(["checkpoint", &store]).ok();
     run(["compact", &store]).ok();
@@ -40,6 +41,8 @@ fn every_command_has_the_four_exit_codes() {
         &["delete", &none, "g1"],
         &["touch", &none, "g1"],
         &["add", &none, "a text"],
+        &["embed", &none],
+        &["embed", &store, "g1"],
         &["create", &store],
         &["checkpoint", &none],
         &["compact", &none],
@@ -102,6 +105,7 @@ fn every_command_has_the_four_exit_codes() {
         &["query", &broken, "--like", "g1", "--touch"],
         &["bench", &broken],
         &["delete", &broken, "g1"],
+        &["embed", &broken],
         &["checkpoint", &broken],
         &["compact", &broken],
         &["repair", &broken, &stage.at("new2")],
