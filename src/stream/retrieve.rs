@@ -299,7 +299,7 @@ fn select(
 
 impl Retrieved {
     /// The memories whose last access the preset refreshes.
-    pub(super) fn to_touch(&self, ask: &Ask<'_>) -> impl Iterator<Item = &Returned> {
+    pub fn to_touch(&self, ask: &Ask<'_>) -> impl Iterator<Item = &Returned> {
         let touched = move |memory: &&Returned| match ask.preset.touch {
             Touch::None => false,
             Touch::Returned => true,
