@@ -12,6 +12,8 @@ fn documents() -> Vec<Value> {
     first["payload"] = json!({"inside": 1});
     first["expiry"] = "2024-01-01T00:00:00Z".into();
     let mut second = line("b");
+    // A range that is hardly one.
+    second["importance"] = 1.0625.into();
     second["evidence"] = json!(["a", "gone"]);
     second["payload_hex"] = "ff00".into();
     let source = stage.matrix("m", &[[1.0, 0.0], [0.6, 0.8]], &[first, second]);
@@ -41,12 +43,37 @@ fn documents() -> Vec<Value> {
     }
     let third = stage.at("D");
     run(["import", "npy", &source, &third]).ok();
+    let query = stage.write("q.json", "[1, 0]");
+    let questions = stage.write("questions.jsonl", "{\"like\": \"a\"}\n");
+    let text = stage.at("text");
+    run(["create", &text]).ok();
+    run(["add", &text, "a text"]).ok();
     for args in [
         &["delete", &third, "a", "--json"][..],
         &["show", &third, "b", "--json"],
         &["checkpoint", &third, "--json"],
         &["compact", &third, "--json"],
         &["query", &store, "--like", "a", "--json"],
+        &[
+            "query",
+            &store,
+            "--like",
+            "a",
+            "--explain",
+            "--budget",
+            "1",
+            "--json",
+        ],
+        &["query", &store, "--vector", &query, "--json"],
+        &["query", &store, "--queries", &questions, "--json"],
+        &["explain", &store, "b", "--like", "a", "-k", "1", "--json"],
+        &[
+            "explain", &store, "b", "--vector", &query, "--only", "a", "--json",
+        ],
+        &["explain", &text, "0", "--text", "a", "--json"],
+        &["query", &text, "--text", "a", "--json"],
+        &["list", &store, "--json"],
+        &["importance", &third, "b", "--set", "3", "--json"],
         &["export", &store, &stage.at("plain"), "--json"],
         &["show", &store, "a", "--json"],
         &["show", &store, "b", "--json"],
@@ -83,7 +110,10 @@ fn fields(value: &Value, into: &mut BTreeSet<String>) {
             for (name, value) in object {
                 into.insert(name.clone());
                 let hex = name == "payload" && value.get("hex").is_some();
-                if !["payload", "settings", "kinds"].contains(&name.as_str()) || hex {
+                // Answers are documents of their own.
+                if !["payload", "settings", "kinds", "filter", "answers"].contains(&name.as_str())
+                    || hex
+                {
                     fields(value, into);
                 }
             }
@@ -148,9 +178,13 @@ fn each_command_has_its_schema() {
         "delete",
         "demo",
         "embed",
+        "explain",
         "export",
         "import",
+        "importance",
         "info",
+        "list",
+        "queries",
         "query",
         "repair",
         "show",
@@ -176,8 +210,14 @@ fn no_number_is_null() {
             Value::Array(items) => items.iter().for_each(|item| numbers(item, name, seen)),
             Value::Number(_) => *seen += 1,
             Value::Null => {
-                // Texts and things that may be absent. With `reverie`, recency has no ages.
+                // Texts and things that may be absent. With `reverie`, recency has no ages. What brings nothing in is
+                // no number.
                 let absent = [
+                    "least_importance",
+                    "oldest_last_access",
+                    "relevance_weight",
+                    "recency_weight",
+                    "importance_weight",
                     "ages",
                     "key",
                     "model",

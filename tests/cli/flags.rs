@@ -96,28 +96,66 @@ fn flags_of_query() {
     run(["import", "npy", &source, &store, "--model", "a"]).ok();
     stage.query("M", &["--like", "g0", "--model", "a"]).ok();
     stage.query("M", &["--like", "g0", "--model", "b"]).fails(1);
+    // Filters, agents, questions and budgets have files of their own.
     complete(
         &["query"],
         &[
-            "vector",
-            "like",
-            "text",
-            "exclude-self",
-            "vector-index",
-            "model",
-            "preset",
-            "relevance",
-            "recency",
-            "importance",
-            "decay",
-            "k",
-            "now",
-            "touch",
-            "threads",
-            "json",
-        ],
+            FILTERS,
+            QUESTION,
+            &[
+                "queries",
+                "pin",
+                "order",
+                "budget",
+                "count",
+                "overflow",
+                "explain",
+                "touch",
+                "touch-if-older",
+                "sequential",
+                "snapshot",
+            ],
+        ]
+        .concat(),
     );
+    complete(&["explain"], &[FILTERS, QUESTION].concat());
+    let list = ["order", "reverse", "limit", "agent", "now", "json"];
+    complete(&["list"], &[FILTERS, &list].concat());
 }
+
+const FILTERS: &[&str] = &[
+    "kind",
+    "created-from",
+    "created-until",
+    "accessed-from",
+    "accessed-until",
+    "unexpired",
+    "contains",
+    "ignore-case",
+    "only",
+    "exclude",
+    "mask",
+];
+
+const QUESTION: &[&str] = &[
+    "vector",
+    "like",
+    "text",
+    "exclude-self",
+    "vector-index",
+    "model",
+    "preset",
+    "relevance",
+    "recency",
+    "importance",
+    "decay",
+    "k",
+    "now",
+    "agent",
+    "future",
+    "threads",
+    "json",
+];
 
 #[test]
 fn flags_of_import() {
@@ -300,8 +338,10 @@ fn flags_of_the_others() {
     );
     complete(&["embed"], &["vectors", "model", "json"]);
     complete(&["touch"], &["now", "agent", "json"]);
+    complete(&["importance"], &["set", "reset", "agent", "json"]);
+    complete(&["show"], &["agent", "json"]);
     complete(&["bench"], &["k", "rounds", "svg", "json"]);
-    for command in ["show", "info", "verify", "delete", "checkpoint", "compact"] {
+    for command in ["info", "verify", "delete", "checkpoint", "compact"] {
         complete(&[command], &["json"]);
     }
     complete(&[], &["json", "version"]);

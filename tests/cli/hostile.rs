@@ -42,6 +42,30 @@ fn nothing_that_is_stored_reaches_the_terminal_raw() {
     for args in [
         &["query", &store, "--like", "0"][..],
         &["query", &store, "--like", "0", "--json"],
+        &["query", &store, &store, "--like", "0"],
+        &[
+            "query",
+            &store,
+            "--like",
+            "0",
+            "--pin",
+            "1",
+            "--budget",
+            "1",
+            "--explain",
+        ],
+        &[
+            "query",
+            &store,
+            "--like",
+            "0",
+            "--like",
+            &format!("b{HOSTILE}"),
+        ],
+        &["explain", &store, "0", "--like", "1"],
+        &["explain", &store, "1", "--like", "1", "-k", "1", "--json"],
+        &["list", &store],
+        &["list", &store, "--json", "--kind", &format!("k{HOSTILE}")],
         &["show", &store, "0"],
         &["show", &store, "1"],
         &["show", &store, "0", "--json"],
@@ -69,6 +93,17 @@ fn nothing_that_is_stored_reaches_the_terminal_raw() {
         &["query", &store, "--like", "0", "--model", "b\x1b[31m"],
         &["info", &format!("{store}\x1b[31m")],
         &["delete", &store, HOSTILE],
+        &["list", &store, "--kind", HOSTILE],
+        &["list", &store, "--only", HOSTILE],
+        &["list", &store, "--mask", "no\x1b[31m"],
+        &["explain", &store, HOSTILE, "--like", "0"],
+        &["importance", &store, HOSTILE, "--set", "3"],
+        &[
+            "query",
+            &store,
+            "--queries",
+            &stage.write("hostile", HOSTILE),
+        ],
         &["delete", &store, "0", "9\x1b[31m"],
         &["checkpoint", &format!("{store}\x1b[31m")],
         &["compact", &format!("{store}\x1b[31m")],
@@ -90,6 +125,8 @@ fn nothing_that_is_stored_reaches_the_terminal_raw() {
     // A hit is one line, and a text cannot pass for a field.
     let text = stage.query("S", &["--like", "0"]).ok();
     assert_eq!(text.lines().count(), 3 + 2, "{text}");
+    let text = run(["list", &store]).ok();
+    assert_eq!(text.lines().count(), 1 + 2 + 1, "{text}");
     let text = run(["show", &store, "0"]).ok();
     let fields = text.lines().filter(|line| line.starts_with("  importance"));
     assert_eq!(fields.collect::<Vec<_>>(), ["  importance   1"]);
@@ -97,10 +134,13 @@ fn nothing_that_is_stored_reaches_the_terminal_raw() {
     // Nor does what writers say of it, in a folder of such a name.
     let odd = stage.at(&format!("S{HOSTILE}"));
     fs::rename(&store, &odd).unwrap();
+    harmless(&run(["list", &odd]).ok());
+    harmless(&run(["query", &odd, &odd, "--like", "0"]).ok());
     for form in [&[][..], &["--json"]] {
         let key = ["1", "0"][form.len()];
         for args in [
-            &["delete", &odd, key][..],
+            &["importance", &odd, key, "--set", "3"][..],
+            &["delete", &odd, key],
             &["checkpoint", &odd],
             &["compact", &odd],
             &["repair", &odd, &format!("{odd}-new{}", form.len())],

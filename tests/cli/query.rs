@@ -1,6 +1,6 @@
 //! What `query` computes, and from what.
 
-use crate::stage::{HOUR, Stage, T, T_TEXT, ids, run, scores, time};
+use crate::stage::{HOUR, Stage, T, T_TEXT, answer, ids, run, scores, time};
 use approx::assert_abs_diff_eq;
 use memorank::kernel::{Dtype, f16};
 use serde_json::json;
@@ -113,14 +113,10 @@ fn now_is_the_newest_last_access_and_told() {
 #[test]
 fn a_memory_is_asked_with_by_key_or_id_and_can_be_left_out() {
     let stage = Stage::g();
-    let by_key = stage.query("G", &["--json", "--like", "g0"]).ok();
-    assert_eq!(by_key, stage.query("G", &["--json", "--like", "0"]).ok());
-    assert_eq!(
-        by_key,
-        stage
-            .query("G", &["--json", "--vector", &stage.at("q.json")])
-            .ok()
-    );
+    let ask = |args: &[&str]| answer(stage.query("G", &[args, &["--json"]].concat()).json());
+    let by_key = ask(&["--like", "g0"]);
+    assert_eq!(by_key, ask(&["--like", "0"]));
+    assert_eq!(by_key, ask(&["--vector", &stage.at("q.json")]));
 
     let without = stage
         .query("G", &["--json", "--like", "g0", "--exclude-self"])
@@ -166,7 +162,7 @@ fn a_memory_without_a_vector_cannot_be_asked_with() {
 fn vectors_are_read_from_json_and_npy() {
     use crate::import_common::{f32_npy, npy_bytes};
     let stage = Stage::g();
-    let ask = |args: &[&str]| stage.query("G", &[args, &["--json"]].concat()).ok();
+    let ask = |args: &[&str]| answer(stage.query("G", &[args, &["--json"]].concat()).json());
     let expected = ask(&["--like", "g0"]);
     let halves: Vec<u8> = [1.0, 0.0]
         .iter()
@@ -201,7 +197,7 @@ fn vectors_are_read_from_json_and_npy() {
     program.args(["query", &stage.at("G"), "--json", "--vector", "/dev/stdin"]);
     program.stdin(std::fs::File::open(stage.path("q.json")).unwrap());
     assert_eq!(
-        crate::stage::Ran::from(program.output().unwrap()).ok(),
+        answer(crate::stage::Ran::from(program.output().unwrap()).json()),
         expected
     );
 }

@@ -86,6 +86,29 @@ impl Stage {
         stage
     }
 
+    /// A stage with [`town_lines`] imported into `town`, and the query `q.json`.
+    pub fn town() -> Stage {
+        let stage = Stage::new();
+        let rows = [
+            [1.0, 0.0],
+            [0.6, 0.8],
+            [0.0, 1.0],
+            [0.8, 0.6],
+            [0.96, 0.28],
+            [0.0, 0.0],
+        ];
+        stage.import("town", &rows, &town_lines());
+        stage.write("q.json", "[1, 0]");
+        stage
+    }
+
+    /// `memorank query town --vector q.json --now T --json ...`
+    pub fn ask_town(&self, args: &[&str]) -> Value {
+        let (query, now) = (self.at("q.json"), time(T));
+        let args = [&["--vector", &query, "--now", &now, "--json"], args].concat();
+        self.query("town", &args).json()
+    }
+
     pub fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
@@ -141,6 +164,27 @@ pub fn g_lines() -> Vec<Value> {
     vec![line(0, 10, 2), line(1, 0, 8), line(2, 100, 5)]
 }
 
+/// Six memories that every filter tells apart. The fifth is made after T, the last has no vector.
+pub fn town_lines() -> Vec<Value> {
+    let line = |key: &str, kind: &str, created: i64, accessed: i64, importance: f64, text: &str| {
+        json!({
+            "key": key, "kind": kind, "text": text, "importance": importance,
+            "created": time(T + created * HOUR), "last_access": time(T + accessed * HOUR),
+        })
+    };
+    let mut lines = vec![
+        line("a", "observation", -50, -10, 2.0, "Isabella plans a PARTY"),
+        line("b", "chat", -40, 0, 8.0, "a party at the cafe"),
+        line("c", "plan", -30, -30, 5.0, "buy flour"),
+        line("d", "reflection", -20, -5, 4.0, "the cafe is busy"),
+        line("e", "observation", 5, 5, 1.0, "it rains"),
+        line("f", "diary", -60, -60, 3.0, "dear diary"),
+    ];
+    lines[1]["expiry"] = time(T - HOUR).into();
+    lines[2]["expiry"] = time(T + HOUR).into();
+    lines
+}
+
 /// Appends one memory like [`g_lines`]' first.
 pub fn append(store: &Store, key: &str, embedding: &[f32]) {
     let memory = NewMemory {
@@ -162,6 +206,13 @@ pub fn append(store: &Store, key: &str, embedding: &[f32]) {
 /// A moment as text.
 pub fn time(us: i64) -> String {
     memorank::import::timestamp::format_us(us)
+}
+
+/// What a query's document says, but for what was asked with.
+pub fn answer(mut document: Value) -> Value {
+    let query = document.as_object_mut().unwrap().remove("query");
+    assert!(query.is_some());
+    document
 }
 
 /// The ids of a query's hits.

@@ -50,6 +50,10 @@ fn a_closed_pipe_is_quiet() {
         let first = head(&args).ok();
         assert_eq!(first.lines().count(), 1, "{first}");
     }
+    for form in [&[][..], &["--json"]] {
+        let first = head(&[&["list", &store], form].concat()).ok();
+        assert_eq!(first.lines().count(), 1, "{first}");
+    }
     // What was asked for is done nevertheless.
     let args = [
         "query",
@@ -91,6 +95,8 @@ fn output_that_cannot_be_written_is_an_error() {
     };
     for args in [
         &["info", &stage.at("G")][..],
+        &["list", &stage.at("G")],
+        &["explain", &stage.at("G"), "g0", "--like", "g0"],
         &["query", &stage.at("G"), "--like", "g0", "--json"],
     ] {
         let ran: Ran = program().args(args).stdout(full()).output().unwrap().into();
@@ -113,6 +119,19 @@ fn what_is_no_terminal_gets_no_escape_codes() {
     let store = stage.at("G");
     for args in [
         &["query", &store, "--like", "g0"][..],
+        &[
+            "query",
+            &store,
+            "--like",
+            "g0",
+            "--explain",
+            "--budget",
+            "9",
+        ],
+        &["query", &store, &store, "--like", "g0"],
+        &["explain", &store, "g0", "--like", "g0"],
+        &["list", &store],
+        &["importance", &store, "g0", "--set", "3"],
         &["show", &store, "g0"],
         &["info", &store],
         &["verify", &store],

@@ -16,6 +16,9 @@ fn every_command_has_the_four_exit_codes() {
     run(["verify", &store]).ok();
     run(["show", &store, "g1"]).ok();
     run(["query", &store, "--like", "g1"]).ok();
+    run(["explain", &store, "g0", "--like", "g1"]).ok();
+    run(["list", &store]).ok();
+    run(["importance", &store, "g1", "--set", "3"]).ok();
     run(["bench", &store, "--rounds", "1"]).ok();
     run(["touch", &store, "g1"]).ok();
     run(["create", &stage.at("made")]).ok();
@@ -37,6 +40,10 @@ fn every_command_has_the_four_exit_codes() {
         &["verify", &none],
         &["show", &none, "g1"],
         &["query", &none, "--like", "g1"],
+        &["query", &store, &none, "--like", "g1"],
+        &["explain", &none, "g1", "--like", "g1"],
+        &["list", &none],
+        &["importance", &none, "g1", "--reset"],
         &["bench", &none],
         &["delete", &none, "g1"],
         &["touch", &none, "g1"],
@@ -58,6 +65,9 @@ fn every_command_has_the_four_exit_codes() {
         &["import", "genagents", &none, &stage.at("new2")],
         &["show", &store, "g9"],
         &["query", &store, "--like", "g9"],
+        &["explain", &store, "g9", "--like", "g1"],
+        &["explain", &store, "g1", "--like", "g9"],
+        &["importance", &store, "g1", "g9", "--set", "3"],
         &["delete", &store, "g9"],
         &["delete", &store, "g1", "3"],
     ] {
@@ -71,6 +81,18 @@ fn every_command_has_the_four_exit_codes() {
         &["show", &store],
         &["query", &store],
         &["query", "--like", "g1"],
+        &["explain", &store, "--like", "g1"],
+        &["explain", &store, "g1"],
+        &["explain", &store, "g1", "--like", "g1", "--like", "g2"],
+        &["explain", &store, "g1", "--like", "g1", "--touch"],
+        &["list"],
+        &["list", &store, "--limit", "-1"],
+        &["list", &store, "--order", "score"],
+        &["importance", &store, "--set", "3"],
+        &["importance", &store, "g1"],
+        &["importance", &store, "g1", "--set", "3", "--reset"],
+        &["importance", &store, "g1", "--set", "NaN"],
+        &["importance", &store, "g1", "--set", "1e39"],
         &["import"],
         &["import", "npy"],
         &["import", "other", &source, &new],
@@ -103,6 +125,9 @@ fn every_command_has_the_four_exit_codes() {
         &["show", &broken, "g1"],
         &["query", &broken, "--like", "g1"],
         &["query", &broken, "--like", "g1", "--touch"],
+        &["explain", &broken, "g1", "--like", "g1"],
+        &["list", &broken],
+        &["importance", &broken, "g1", "--reset"],
         &["bench", &broken],
         &["delete", &broken, "g1"],
         &["embed", &broken],
@@ -150,12 +175,36 @@ fn numbers_out_of_range_are_usage_errors() {
         (&["--decay", "1.5"], "the decay is 1.5"),
         (&["--decay", "-0.1"], "the decay is -0.1"),
         (&["--decay", "NaN"], "the decay is NaN"),
+        (&["--decay", "x"], "\"x\" is no number"),
+        (&["--decay", "0.5:"], "\"\" is no number"),
+        (&["--decay", "0.5:1.5"], "the floor is 1.5"),
+        (&["--decay", "chat=1.5"], "chat: the decay is 1.5"),
+        (&["--decay", "chat=NaN"], "chat: the decay is NaN"),
+        (&["--decay", "chat=0.5:-0.1"], "chat: the floor is -0.1"),
+        (
+            &["--decay", "1", "--decay", "0.5"],
+            "--decay is given twice",
+        ),
+        (
+            &["--decay", "chat=1", "--decay", "chat=0.5"],
+            "the kind chat has two decays",
+        ),
         (
             &["--preset", "other"],
             "paper, reverie, genagents, unnormalized",
         ),
         (&["--now", "2023-02-13T15:00:00"], "time and zone"),
-        (&["--now", "yesterday"], "--now: \"yesterday\""),
+        (&["--now", "yesterday"], "'--now <TIME>': \"yesterday\""),
+        (&["--created-from", "5"], "'--created-from <TIME>': \"5\""),
+        (&["--created-until", ""], "'--created-until <TIME>': \"\""),
+        (&["--accessed-from", "x"], "'--accessed-from <TIME>': \"x\""),
+        (&["--accessed-until", "x"], "'--accessed-until <TIME>'"),
+        (&["--touch-if-older", "5"], "a whole number of s, m, h or d"),
+        (&["--touch-if-older=-5h"], "a whole number of s, m, h or d"),
+        (&["--budget", "-1"], "a whole number from 0"),
+        (&["--budget", "1.5"], "a whole number from 0"),
+        (&["--agent", "4294967296"], "'--agent <N>'"),
+        (&["--agent=-1"], "'--agent <N>'"),
         (&["--now", "2023-02-30T00:00:00Z"], "--now"),
     ] {
         // That a store is missing is not looked at before the command line.
@@ -177,7 +226,10 @@ fn the_query_comes_from_exactly_one_place() {
         &["--vector", &vector, "--like", "g1"],
         &["--vector", &vector, "--exclude-self"],
         &["--like", "g1", "--vector-index", "0"],
-        &["--like", "g1", "--like", "g2"],
+        &["--like", "g1", "--text", "g2"],
+        &["--like", "g1", "--queries", &vector],
+        &["--queries", &vector, "--exclude-self"],
+        &["--queries", &vector, "--vector-index", "0"],
     ] {
         assert!(
             stage.query("G", args).fails(2).contains("--like"),
@@ -186,4 +238,39 @@ fn the_query_comes_from_exactly_one_place() {
     }
     let args = ["--vector", &vector, "--vector-index", "1"];
     assert!(stage.query("G", &args).fails(2).contains("1 vectors"));
+}
+
+// What would have no effect is refused, and not passed over.
+#[test]
+fn flags_that_need_another_are_usage_errors_without_it() {
+    let stage = Stage::g();
+    for (args, needed) in [
+        (&["--ignore-case"][..], "--contains"),
+        (&["--count", "bytes"], "--budget"),
+        (&["--overflow", "keep-prefix"], "--budget"),
+        (&["--sequential"], "--touch"),
+        (&["--snapshot"], "--touch"),
+        (&["--sequential", "--touch"], "several questions"),
+        (&["--sequential", "--snapshot", "--touch"], "--snapshot"),
+        (&["--touch", "--touch-if-older", "1h"], "--touch-if-older"),
+        (&["--like", "g2", "--touch"], "--sequential"),
+        (&["--like", "g2", "--touch-if-older", "1h"], "--sequential"),
+        (&["--like", "g2", "--snapshot"], "--touch"),
+        (&["--decay", "chat=0.5", "--preset", "reverie"], "by age"),
+        (&["--decay", "0.5:0.5", "--preset", "genagents"], "by age"),
+    ] {
+        let err = stage
+            .query("G", &[args, &["--like", "g1"]].concat())
+            .fails(2);
+        assert!(err.contains(needed), "{args:?}: {err}");
+    }
+    let (store, other) = (stage.at("G"), stage.at("G"));
+    let several = ["query", &store, &other, "--like", "g1", "--like", "g2"];
+    assert!(
+        run(several)
+            .fails(2)
+            .contains("several stores take one question")
+    );
+    let err = run(["list", &store, "--now", crate::stage::T_TEXT]).fails(2);
+    assert!(err.contains("--unexpired"), "{err}");
 }

@@ -2,7 +2,8 @@
 
 use crate::failure::Failure;
 use crate::output::{Output, escaped, grouped, one_line};
-use crate::{embed, opened, show};
+use crate::values::{Moment, importance};
+use crate::{embed, keys, opened};
 use memorank::import;
 use memorank::store::{Kind, NewMemory, Reference, Snapshot};
 use memorank::stream::rating;
@@ -46,10 +47,10 @@ pub struct Args {
     no_vector: bool,
     /// When the memories were made (RFC 3339); by default now.
     #[arg(long, value_name = "TIME")]
-    created: Option<String>,
+    created: Option<Moment>,
     /// When they stop being valid (RFC 3339).
     #[arg(long, value_name = "TIME")]
-    expiry: Option<String>,
+    expiry: Option<Moment>,
     /// A memory that they were concluded from (its key or id); several in order.
     #[arg(long, value_name = "KEY")]
     evidence: Vec<String>,
@@ -71,12 +72,6 @@ struct Added<'a> {
     text: &'a str,
 }
 
-/// A finite number within f32.
-fn importance(text: &str) -> Result<f32, String> {
-    let number = text.parse().ok().filter(|x: &f32| x.is_finite());
-    number.ok_or_else(|| "a finite number within 32 bits".to_owned())
-}
-
 pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     let texts = args.texts.len();
     if args.key.is_some() && texts > 1 {
@@ -87,9 +82,8 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
         Some(reply) => rated(reply)?,
         None => args.importance,
     };
-    let created = opened::moment("--created", args.created.as_deref())?;
-    let created = created.map_or_else(opened::clock, Ok)?;
-    let expiry = opened::moment("--expiry", args.expiry.as_deref())?;
+    let created = args.created.map_or_else(opened::clock, |at| Ok(at.0))?;
+    let expiry = args.expiry.map(|at| at.0);
     let store = opened::to_write(&args.store)?;
     let snapshot = store.snapshot();
     let kind = Kind::named(&*args.kind);
@@ -150,7 +144,7 @@ impl Args {
     /// What the memories were concluded from, and the depth that gives them: 0 unless they are reflections, 1 + the
     /// deepest evidence then.
     fn evidence(&self, snapshot: &Snapshot, kind: &Kind) -> Result<(Vec<Reference>, u32), Failure> {
-        let rows = self.evidence.iter().map(|key| show::find(snapshot, key));
+        let rows = self.evidence.iter().map(|key| keys::row(snapshot, key));
         let rows: Vec<usize> = rows.collect::<Result<_, _>>()?;
         let references = rows.iter().map(|&row| Reference::Id(snapshot.id(row)));
         let deepest = rows.iter().map(|&row| snapshot.depth(row)).max();

@@ -1,9 +1,8 @@
 //! `memorank delete`: memories that are no candidates any more.
 
 use crate::failure::Failure;
-use crate::opened;
 use crate::output::{Output, escaped, grouped, one_line};
-use crate::show;
+use crate::{keys, opened};
 use memorank::store::ReadError;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -41,7 +40,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     // All are looked up before one is deleted: that would free its key, and an id may then be meant.
     let keys = args.keys.iter();
     let rows: BTreeSet<usize> = keys
-        .map(|key| show::find(&snapshot, key))
+        .map(|key| keys::row(&snapshot, key))
         .collect::<Result<_, _>>()?;
     let deleted = rows.iter().map(|&row| {
         let memory = snapshot.memory(row)?;

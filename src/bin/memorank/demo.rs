@@ -3,7 +3,8 @@
 use crate::failure::Failure;
 use crate::import::DtypeName;
 use crate::output::{Output, grouped, one_line, progress};
-use crate::query::{self, Line, on_threads, print_hits, print_ranges};
+use crate::table::{Line, print_hits, print_ranges};
+use crate::threads::{on_threads, threads};
 use memorank::Par;
 use memorank::kernel::{Isa, Kernel};
 use memorank::oracle::{self, Comparison};
@@ -32,7 +33,7 @@ pub struct Args {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// How many threads, at most 1024; 0 for one per core.
-    #[arg(long, default_value_t = 0, value_parser = query::threads, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 0, value_parser = threads, allow_negative_numbers = true)]
     threads: usize,
 }
 
@@ -387,10 +388,11 @@ fn print(document: &Document, out: &mut Output) -> Result<(), Failure> {
 impl Shown {
     fn line(&self, note: String) -> Line<'_> {
         Line {
-            key: format!("{}{note}", self.key),
+            key: self.key.clone(),
+            note,
             text: &self.text,
-            score: self.hit.score,
-            components: [self.hit.relevance, self.hit.recency, self.hit.importance],
+            hit: Some(self.hit),
+            detail: None,
         }
     }
 }

@@ -6,7 +6,8 @@ use memorank::import::ImportError;
 use memorank::kernel::IsaError;
 use memorank::scoring::RankError;
 use memorank::store::{
-    AppendError, CreateError, DeleteError, EmbedError, OpenError, ReadError, TouchError, WriteError,
+    AppendError, CreateError, DeleteError, EmbedError, ImportanceError, OpenError, ReadError,
+    TouchError, WriteError,
 };
 use memorank::stream::StreamError;
 use std::error::Error;
@@ -30,6 +31,16 @@ impl Failure {
     /// Damage that was met on the way.
     pub fn damaged(what: String) -> Failure {
         Failure::Damage(format!("{what}; `memorank verify` lists all damage").into())
+    }
+
+    /// The same, of one thing among several.
+    pub fn about(self, what: String) -> Failure {
+        match self {
+            Failure::Error(e) => Failure::Error(format!("{what}: {e}").into()),
+            Failure::Usage(message) => Failure::Usage(format!("{what}: {message}")),
+            Failure::Damage(e) => Failure::Damage(format!("{what}: {e}").into()),
+            told @ (Failure::DamageTold | Failure::ClosedPipe) => told,
+        }
     }
 
     pub fn report(self) -> ExitCode {
@@ -149,6 +160,15 @@ impl From<TouchError> for Failure {
     fn from(e: TouchError) -> Failure {
         match e {
             TouchError::Write(e) => e.into(),
+            _ => Failure::Error(e.into()),
+        }
+    }
+}
+
+impl From<ImportanceError> for Failure {
+    fn from(e: ImportanceError) -> Failure {
+        match e {
+            ImportanceError::Write(e) => e.into(),
             _ => Failure::Error(e.into()),
         }
     }

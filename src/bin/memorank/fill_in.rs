@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::output::{Output, escaped, grouped, one_line};
-use crate::{embed, opened, show};
+use crate::{embed, keys, opened};
 use memorank::import;
 use memorank::store::Snapshot;
 use serde::Serialize;
@@ -93,7 +93,7 @@ impl Args {
         match self.keys.is_empty() {
             true => Ok(without_vector(snapshot).collect()),
             false => (self.keys.iter())
-                .map(|key| show::find(snapshot, key))
+                .map(|key| keys::row(snapshot, key))
                 .collect(),
         }
     }

@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::opened;
 use crate::output::{Output, escaped, grouped, one_line, padded};
 use memorank::import::timestamp::format_us;
+use memorank::store::Agent;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -80,7 +81,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
         kinds,
         first_created: time(created().min()),
         last_created: time(created().max()),
-        newest_access: time(opened::newest_access(&snapshot)),
+        newest_access: time(opened::newest_access(&snapshot, Agent::OWN)),
         bytes: opened::bytes(&info),
         files: files.collect(),
     };

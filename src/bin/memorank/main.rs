@@ -1,5 +1,5 @@
-//! The `memorank` program: add or import memories, rank them, look at them, delete them, check them, and time
-//! rankings.
+//! The `memorank` program: add or import memories, rank and explain them, look at them, delete them, check them,
+//! and time rankings.
 //!
 //! Data go to stdout, progress to stderr and only to a terminal. Exit code 0: done; 1: an error;
 //! 2: the command line is wrong; 3: damage was found in a store,
@@ -8,25 +8,39 @@
 #![forbid(unsafe_code)]
 
 mod add;
+mod answer;
 mod bench;
+mod budget;
 mod checkpoint;
 mod compact;
 mod create;
 mod delete;
 mod demo;
 mod embed;
+mod explain;
 mod export;
 mod failure;
+mod files;
 mod fill_in;
+mod filters;
 mod import;
+mod importance;
 mod info;
+mod keys;
+mod list;
 mod manual;
 mod opened;
 mod output;
+mod queries;
 mod query;
+mod question;
 mod repair;
+mod settings;
 mod show;
+mod table;
+mod threads;
 mod touch;
+mod values;
 mod verify;
 
 use clap::{Parser, Subcommand};
@@ -67,8 +81,14 @@ enum Command {
     Query(query::Args),
     /// Say that memories were retrieved.
     Touch(touch::Args),
+    /// Explain where a memory stands for a question, and what would bring it in.
+    Explain(explain::Args),
+    /// List memories, a line each.
+    List(list::Args),
     /// Show one memory with all its fields.
     Show(show::Args),
+    /// Give memories an importance of an agent's own.
+    Importance(importance::Args),
     /// Tell what a store holds and where its bytes are.
     Info(info::Args),
     /// Check every byte of a store against its checksums.
@@ -101,7 +121,10 @@ fn main() -> ExitCode {
         Command::Export(args) => export::run(&args, &mut out),
         Command::Query(args) => query::run(&args, &mut out),
         Command::Touch(args) => touch::run(&args, &mut out),
+        Command::Explain(args) => explain::run(&args, &mut out),
+        Command::List(args) => list::run(&args, &mut out),
         Command::Show(args) => show::run(&args, &mut out),
+        Command::Importance(args) => importance::run(&args, &mut out),
         Command::Info(args) => info::run(&args, &mut out),
         Command::Verify(args) => verify::run(&args, &mut out),
         Command::Repair(args) => repair::run(&args, &mut out),

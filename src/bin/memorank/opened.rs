@@ -2,7 +2,6 @@
 
 use crate::failure::Failure;
 use crate::output::escaped;
-use memorank::import::timestamp;
 use memorank::store::{Agent, Info, Snapshot, Store};
 use std::io::{self, Write};
 use std::path::Path;
@@ -28,12 +27,6 @@ fn noted(store: Store) -> Store {
     store
 }
 
-/// A moment that a flag gives.
-pub fn moment(flag: &str, text: Option<&str>) -> Result<Option<i64>, Failure> {
-    let moment = text.map(timestamp::parse_rfc3339_us).transpose();
-    moment.map_err(|e| Failure::Usage(format!("{flag}: {e}")))
-}
-
 /// The moment it is. (The library reads no clock.)
 pub fn clock() -> Result<i64, Failure> {
     let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
@@ -53,14 +46,27 @@ pub fn check_model(snapshot: &Snapshot, asked: Option<&str>) -> Result<(), Failu
     }
 }
 
+/// The importance that the memory in a row has for an agent. It was checked when it was stored: what is not finite
+/// now is damage.
+pub fn importance(snapshot: &Snapshot, agent: Agent, row: usize) -> Result<f32, Failure> {
+    let importance = snapshot.importance_of(agent, row);
+    match importance.is_finite() {
+        true => Ok(importance),
+        false => Err(Failure::damaged(format!(
+            "the store is damaged: memory {} has importance {importance}",
+            snapshot.id(row)
+        ))),
+    }
+}
+
 /// The bytes of a store's columns.
 pub fn bytes(info: &Info) -> u64 {
     info.files.iter().map(|file| file.bytes).sum()
 }
 
-/// The newest last access of all memories.
-pub fn newest_access(snapshot: &Snapshot) -> Option<i64> {
-    let segments = snapshot.segments(Agent::OWN);
+/// An agent's newest last access of all memories.
+pub fn newest_access(snapshot: &Snapshot, agent: Agent) -> Option<i64> {
+    let segments = snapshot.segments(agent);
     let accesses = segments.flat_map(|segment| segment.rows().zip(segment.last_access));
     let live = accesses.filter(|&(row, _)| snapshot.is_live(row));
     live.map(|(_, &at)| at).max()

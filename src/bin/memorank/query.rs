@@ -1,391 +1,322 @@
-//! `memorank query`: a store's memories, ranked.
+//! `memorank query`: stores' memories, ranked.
 
+use crate::answer::{Answer, Asking};
+use crate::budget::Budget;
 use crate::failure::Failure;
-use crate::output::{Output, bar, grouped, one_line, padded, width};
-use crate::show;
-use crate::{embed, opened};
+use crate::filters::Narrowed;
+use crate::output::Output;
+use crate::question::{Asked, Put, Question};
+use crate::settings::Told;
+use crate::threads::on_threads;
+use crate::values::Age;
+use crate::{keys, opened, queries};
+use clap::ValueEnum;
 use memorank::Par;
-use memorank::import::{self, timestamp};
 use memorank::kernel::{Isa, Kernel};
-use memorank::scoring::{Component, Preset, Ranges, Touch, Workspace};
-use memorank::store::Snapshot;
-use memorank::stream::{self, Ask, Filter, Retrieve, Retrieved, Returned};
+use memorank::scoring::{Preset, ResultOrder, Touch, Workspace};
+use memorank::store::Store;
+use memorank::stream::{
+    Decays, Filter, Order, Retrieve, Retrieved, retrieve, retrieve_each, retrieve_many,
+};
 use serde::Serialize;
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// The store's folder.
-    store: PathBuf,
-    #[command(flatten)]
-    like: Like,
-    /// Leave the memory named by --like out: it does not compete.
-    #[arg(long, conflicts_with_all = ["vector", "text"])]
-    exclude_self: bool,
-    /// Which of the vectors in FILE, counted from 0.
+    /// The store's folder; or those of several stores, each asked the same.
+    #[arg(required = true, value_name = "STORE")]
+    stores: Vec<PathBuf>,
+    /// A file of questions to one store, a JSON object in each line: "text", "like" or "vector", and "now" and "agent"
+    /// if they are not those of the flags. The embeddings are read once.
     #[arg(
         long,
-        conflicts_with_all = ["like", "text"],
-        default_value_t = 0,
-        value_name = "N",
-        value_parser = whole,
-        allow_negative_numbers = true
+        value_name = "FILE",
+        group = "Sources",
+        conflicts_with_all = ["exclude_self", "vector_index"]
     )]
-    vector_index: usize,
-    /// The embedding model's name: an error if the store was made by another.
+    queries: Option<PathBuf>,
+    /// Tell where each score comes from, how far it is above the last of the k best, and what to beware of.
     #[arg(long)]
-    model: Option<String>,
-    /// What is computed.
-    #[arg(long, default_value = "paper", value_parser = Preset::NAMES)]
-    preset: String,
-    /// The weight of relevance, instead of the preset's.
-    #[arg(long, value_name = "WEIGHT", allow_negative_numbers = true)]
-    relevance: Option<f64>,
-    /// The weight of recency, instead of the preset's.
-    #[arg(long, value_name = "WEIGHT", allow_negative_numbers = true)]
-    recency: Option<f64>,
-    /// The weight of importance, instead of the preset's.
-    #[arg(long, value_name = "WEIGHT", allow_negative_numbers = true)]
-    importance: Option<f64>,
-    /// What remains of recency after an hour (reverie: after a position), instead of the preset's.
-    #[arg(long, allow_negative_numbers = true)]
-    decay: Option<f64>,
-    /// How many memories, instead of the preset's number.
-    #[arg(short, long, value_parser = whole, allow_negative_numbers = true)]
-    k: Option<usize>,
-    /// The moment of asking (RFC 3339); by default the newest last access in the store.
-    #[arg(long)]
-    now: Option<String>,
-    /// Refresh the last access of what is returned. Without it, no byte of the store changes.
-    #[arg(long)]
-    touch: bool,
-    /// How many threads, at most 1024; 0 for one per core.
-    #[arg(long, default_value_t = 0, value_parser = threads, allow_negative_numbers = true)]
-    threads: usize,
+    explain: bool,
+    #[command(flatten)]
+    question: Question,
+    #[command(flatten)]
+    returning: Returning,
+    #[command(flatten)]
+    budget: Budget,
+    #[command(flatten)]
+    touching: Touching,
 }
 
 #[derive(clap::Args)]
-#[group(required = true, multiple = false)]
-struct Like {
-    /// A file with the query's vector: .npy, or JSON: [0.1, 0.2, ...].
-    #[arg(long, value_name = "FILE")]
-    vector: Option<PathBuf>,
-    /// Ask with the embedding of this memory (its key or id).
+#[command(next_help_heading = "What is returned")]
+struct Returning {
+    /// Return this memory (its key or id) whatever it scores, beside the k best; given several times, these.
     #[arg(long, value_name = "KEY")]
-    like: Option<String>,
-    /// Ask with the words of this text, if the store's model is the built-in one: it matches words, not meaning.
+    pin: Vec<String>,
+    /// The order of the result, instead of the preset's.
+    #[arg(long, value_enum)]
+    order: Option<OrderBy>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum OrderBy {
+    /// Best first.
+    Score,
+    /// First created first.
+    Created,
+    /// Retrieved longest ago first.
+    LastAccess,
+}
+
+/// Without these, no byte of a store changes.
+#[derive(clap::Args)]
+#[command(next_help_heading = "What is written")]
+struct Touching {
+    /// Refresh the last access of what is returned.
     #[arg(long)]
-    text: Option<String>,
+    touch: bool,
+    /// Refresh it only of what was last retrieved longer ago than this: 90m, 24h, 7d.
+    #[arg(long, value_name = "AGE", conflicts_with = "touch")]
+    touch_if_older: Option<Age>,
+    /// Of several questions, each sees what those before it touched.
+    #[arg(long, conflicts_with = "snapshot")]
+    sequential: bool,
+    /// Of several questions, all see the store as it was before the first.
+    #[arg(long)]
+    snapshot: bool,
 }
 
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
-    store: String,
-    preset: &'a str,
-    settings: Preset,
-    now: String,
-    now_us: i64,
-    isa: &'static str,
-    memories: usize,
-    candidates: usize,
-    ranges: Option<Ranges>,
-    touched: usize,
-    hits: Vec<Hit<'a>>,
+    /// What the questions saw of each other's touches.
+    order: &'static str,
+    answers: Vec<Answer<'a>>,
 }
 
-#[derive(Serialize)]
-struct Hit<'a> {
-    id: u64,
-    key: Option<&'a str>,
-    kind: &'a str,
-    text: &'a str,
-    created: String,
-    /// After the touch, if there was one.
-    last_access: String,
-    score: f64,
-    relevance: Component,
-    recency: Component,
-    importance: Component,
+/// The questions to one store, in the terms of its snapshot.
+struct Posed<'a> {
+    store: String,
+    narrowed: Narrowed<'a>,
+    decays: Option<Decays>,
+    pinned: Vec<u64>,
+    put: Vec<Put<'a>>,
 }
 
 pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     let preset = args.preset()?;
     let kernel = Kernel::new(Isa::from_env()?)?;
-    let asked_at = opened::moment("--now", args.now.as_deref())?;
-    let store = match args.touch {
-        true => opened::to_write(&args.store)?,
-        false => opened::to_read(&args.store)?,
+    let asked = match &args.queries {
+        Some(file) => queries::read(file)?,
+        None => args.question.asked()?,
     };
-    let before = store.snapshot();
-    opened::check_model(&before, args.model.as_deref())?;
-    let (embedding, exclude) = args.embedding(&before)?;
-    let newest = opened::newest_access(&before);
-    let now = asked_at.or(newest).unwrap_or(0);
-    let whence = match (asked_at, newest) {
-        (Some(_), _) => "",
-        (None, Some(_)) => " (the newest last access)",
-        (None, None) => " (there is no last access)",
-    };
-
-    let filter = Filter {
-        exclude: &exclude,
-        ..Filter::default()
-    };
-    let wanted = Retrieve::new(Ask {
-        model: args.model.as_deref(),
-        filter: &filter,
-        ..Ask::new(&embedding, now, &preset)
-    });
-    let mut workspace = Workspace::with_kernel(kernel);
-    let Retrieved {
-        snapshot,
-        memories,
-        ranges,
-        candidates,
-        touch,
-        ..
-    } = on_threads(args.threads, |par| {
-        stream::retrieve(&store, &wanted, par, &mut workspace)
-    })??;
-    let touch = touch
-        .map_err(Failure::from)
-        .and_then(|()| match args.touch {
-            true => Ok(store.sync()?),
-            false => Ok(()),
+    let order = args.order(asked.len())?;
+    let stores = args
+        .stores
+        .iter()
+        .map(|path| match args.touching.touches() {
+            true => opened::to_write(path),
+            false => opened::to_read(path),
         });
-    // The ranking is shown also if it could not be noted who was in it: without a touch, then.
-    let (snapshot, touched) = match touch.is_ok() && args.touch {
-        true => (store.snapshot(), memories.len()),
-        false => (snapshot, 0),
-    };
+    let stores: Vec<Store> = stores.collect::<Result<_, _>>()?;
+    let posed = stores.iter().map(|store| args.pose(&asked, store, &preset));
+    let posed: Vec<Posed<'_>> = posed.collect::<Result<_, _>>()?;
 
+    // Store by store, and question by question.
+    let all = || {
+        posed
+            .iter()
+            .flat_map(|to| to.put.iter().map(move |put| (to, put)))
+    };
+    let filters: Vec<Filter<'_>> = all()
+        .map(|(to, put)| put.filter(&args.question, &to.narrowed))
+        .collect();
+    let asks = all().zip(&filters).map(|((to, put), filter)| Retrieve {
+        ask: args.question.ask(put, &preset, filter, to.decays.as_ref()),
+        pinned: &to.pinned,
+        budget: args.budget.budget(),
+    });
+    let asks: Vec<Retrieve<'_>> = asks.collect();
+    let mut workspace = Workspace::with_kernel(kernel);
+    let mut retrieved = on_threads(args.question.threads, |par| {
+        answer(&stores, &asks, order, par, &mut workspace)
+    })??;
+    let (touched, touch) = args.touching.touched(&stores, &asks, &mut retrieved);
+
+    let told = all().zip(&retrieved).zip(&touched);
+    let answers = told.map(|(((to, put), retrieved), touched)| {
+        let asking = Asking {
+            store: &to.store,
+            put,
+            preset: &args.question.settings.preset,
+            settings: Told::new(&preset, to.decays.as_ref()),
+            competing: &args.question.competing,
+            pinned: &args.returning.pin,
+            isa: kernel.isa().name(),
+            explain: args.explain,
+        };
+        Answer::new(asking, retrieved, touched, args.budget.spent(retrieved)?)
+    });
     let document = Document {
-        schema: "memorank.query/1",
-        store: args.store.display().to_string(),
-        preset: &args.preset,
-        settings: preset,
-        now: timestamp::format_us(now),
-        now_us: now,
-        isa: kernel.isa().name(),
-        memories: snapshot.len(),
-        candidates,
-        ranges,
-        touched,
-        hits: hits(&snapshot, &memories)?,
+        schema: "memorank.queries/1",
+        order: match order {
+            Order::Sequential => "sequential",
+            Order::Snapshot => "snapshot",
+        },
+        answers: answers.collect::<Result<_, Failure>>()?,
     };
-    let told = match out.is_json() {
-        true => out.document(&document),
-        false => print(&document, whence, out),
-    };
+    let told = document.tell(args.is_one(asked.len()), out);
     let told = told.and_then(|()| out.flush());
     touch.and(told)
 }
 
-/// A number from the command line.
-pub fn whole(text: &str) -> Result<usize, String> {
-    text.parse()
-        .map_err(|_| format!("a whole number from 0 to {}", usize::MAX))
-}
-
-/// A number of threads. Thousands would take minutes to start, and longer to rank than one.
-pub fn threads(text: &str) -> Result<usize, String> {
-    let threads = text.parse().ok().filter(|&n| n <= 1024);
-    threads.ok_or_else(|| "a whole number from 0 to 1024".to_owned())
-}
-
-/// Runs `work` on so many threads: a pool of this program's for more than one.
-pub fn on_threads<T: Send>(
-    threads: usize,
-    work: impl FnOnce(Par) -> T + Send,
-) -> Result<T, Failure> {
-    if threads == 1 {
-        return Ok(work(Par::Serial));
+/// The answers to all questions of all stores.
+fn answer(
+    stores: &[Store],
+    asks: &[Retrieve<'_>],
+    order: Order,
+    par: Par,
+    workspace: &mut Workspace,
+) -> Result<Vec<Retrieved>, Failure> {
+    match (stores, asks) {
+        ([store], [one]) => Ok(vec![retrieve(store, one, par, workspace)?]),
+        ([store], several) => retrieve_many(store, several, order, par, workspace)
+            .map_err(|e| Failure::from(e.error).about(format!("question {}", e.index + 1))),
+        (stores, each) => {
+            let asks: Vec<_> = stores.iter().zip(each.iter().copied()).collect();
+            retrieve_each(&asks, par, workspace).map_err(|e| {
+                Failure::from(e.error).about(stores[e.index].path().display().to_string())
+            })
+        }
     }
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-    Ok(pool
-        .map_err(|e| Failure::Error(e.into()))?
-        .install(|| work(Par::Rayon)))
 }
 
 impl Args {
     fn preset(&self) -> Result<Preset, Failure> {
-        let Some(mut preset) = Preset::named(&self.preset) else {
-            return Err(Failure::Usage(format!(
-                "no preset is called {:?}",
-                self.preset
-            )));
-        };
-        let weights = &mut preset.scoring.weights;
-        weights.relevance = self.relevance.unwrap_or(weights.relevance);
-        weights.recency = self.recency.unwrap_or(weights.recency);
-        weights.importance = self.importance.unwrap_or(weights.importance);
-        if let Some(decay) = self.decay {
-            preset.scoring = preset.scoring.with_decay(decay);
+        let mut preset = self.question.settings.preset()?;
+        preset.touch = self.touching.touch();
+        match self.returning.order {
+            None => {}
+            Some(OrderBy::Score) => preset.result_order = ResultOrder::Score,
+            Some(OrderBy::Created) => preset.result_order = ResultOrder::Created,
+            Some(OrderBy::LastAccess) => preset.result_order = ResultOrder::LastAccess,
         }
-        preset.k = self.k.unwrap_or(preset.k);
-        // Whatever the preset does: a query from the command line touches if it is told to.
-        preset.touch = if self.touch {
-            Touch::Returned
-        } else {
-            Touch::None
-        };
-        preset
-            .scoring
-            .check()
-            .map_err(|e| Failure::Usage(e.to_string()))?;
         Ok(preset)
     }
 
-    /// The query's vector, and the ids of memories that do not compete.
-    fn embedding(&self, snapshot: &Snapshot) -> Result<(Vec<f32>, Vec<u64>), Failure> {
-        if let Some(key) = &self.like.like {
-            let row = show::find(snapshot, key)?;
-            let Some(embedding) = show::embedding(snapshot, row)? else {
-                return Err(Failure::Error(
-                    format!("{key:?} has no embedding to ask with").into(),
-                ));
-            };
-            return Ok((
-                embedding,
-                if self.exclude_self {
-                    vec![snapshot.id(row)]
-                } else {
-                    vec![]
-                },
-            ));
+    /// Whether there is one question to one store, whatever a file of questions could hold.
+    fn is_one(&self, questions: usize) -> bool {
+        self.stores.len() == 1 && questions == 1 && self.queries.is_none()
+    }
+
+    /// What so many questions see of each other. Where it makes a difference it must be said, and nowhere else.
+    fn order(&self, questions: usize) -> Result<Order, Failure> {
+        let usage = |told: &str| Err(Failure::Usage(told.to_owned()));
+        let Touching {
+            sequential,
+            snapshot,
+            ..
+        } = self.touching;
+        if self.stores.len() > 1 && questions > 1 {
+            return usage("several stores take one question, several questions one store");
         }
-        if let Some(text) = &self.like.text {
-            return Ok((embed::text(snapshot, text)?, vec![]));
+        let differs = self.touching.touches() && !self.is_one(questions) && self.stores.len() == 1;
+        match (differs, sequential, snapshot) {
+            (true, true, _) => Ok(Order::Sequential),
+            (true, false, true) | (false, false, false) => Ok(Order::Snapshot),
+            (true, false, false) => usage(
+                "several questions that touch: say --sequential (each sees the touches of those before it) or \
+                 --snapshot (none does)",
+            ),
+            (false, ..) => usage(
+                "--sequential and --snapshot are for several questions to one store, with --touch or \
+                 --touch-if-older",
+            ),
         }
-        let Some(path) = &self.like.vector else {
-            return Err(Failure::Usage("give --vector, --like or --text".to_owned()));
+    }
+
+    /// The questions in the terms of a store.
+    fn pose<'a>(
+        &'a self,
+        asked: &'a [Asked],
+        store: &Store,
+        preset: &Preset,
+    ) -> Result<Posed<'a>, Failure> {
+        let (snapshot, question) = (&store.snapshot(), &self.question);
+        let store = store.path().display().to_string();
+        let pose = || {
+            let narrowed = question.competing.filters.narrowed(snapshot)?;
+            let put = (asked.iter()).map(|asked| question.put(asked, snapshot, &narrowed));
+            Ok(Posed {
+                put: put.collect::<Result<_, _>>()?,
+                decays: question.settings.decays_in(preset, snapshot)?,
+                pinned: keys::ids(snapshot, &self.returning.pin)?,
+                store: store.clone(),
+                narrowed,
+            })
         };
-        let mut vectors = import::read_vectors(path)?;
-        let (index, found) = (self.vector_index, vectors.len());
-        if index >= found {
-            let told = format!(
-                "--vector-index {index}: {} holds {found} vectors",
-                path.display()
-            );
-            return Err(Failure::Usage(told));
-        }
-        Ok((vectors.swap_remove(index), vec![]))
-    }
-}
-
-fn hits<'a>(snapshot: &'a Snapshot, memories: &[Returned]) -> Result<Vec<Hit<'a>>, Failure> {
-    // Nothing is pinned: all have scored.
-    let hits = memories.iter().filter_map(|memory| memory.hit).map(|hit| {
-        let memory = snapshot.memory(hit.row)?;
-        Ok(Hit {
-            id: memory.id,
-            key: memory.key,
-            kind: memory.kind.as_str(),
-            text: memory.text,
-            created: timestamp::format_us(memory.created),
-            last_access: timestamp::format_us(memory.last_access),
-            score: hit.score,
-            relevance: hit.relevance,
-            recency: hit.recency,
-            importance: hit.importance,
+        pose().map_err(|failure: Failure| match self.stores.len() {
+            1 => failure,
+            _ => failure.about(store),
         })
-    });
-    hits.collect()
-}
-
-fn print(document: &Document<'_>, whence: &str, out: &mut Output) -> Result<(), Failure> {
-    out.line(format_args!(
-        "{} candidates of {} memories, preset {}, now {}{whence}",
-        grouped(document.candidates),
-        grouped(document.memories),
-        document.preset,
-        document.now
-    ))?;
-    print_ranges(document.ranges.as_ref(), out)?;
-    let rows = document.hits.iter().map(|hit| Line {
-        key: hit
-            .key
-            .map_or_else(|| format!("id {}", hit.id), str::to_owned),
-        text: hit.text,
-        score: hit.score,
-        components: [hit.relevance, hit.recency, hit.importance],
-    });
-    print_hits(rows, out)?;
-    if document.touched > 0 {
-        out.line(format_args!("touched {} memories", document.touched))?;
     }
-    Ok(())
 }
 
-/// One hit, to be printed.
-pub struct Line<'a> {
-    pub key: String,
-    pub text: &'a str,
-    pub score: f64,
-    pub components: [Component; 3],
-}
-
-pub fn print_hits<'a>(
-    lines: impl Iterator<Item = Line<'a>>,
-    out: &mut Output,
-) -> Result<(), Failure> {
-    let lines: Vec<_> = lines.collect();
-    if lines.is_empty() {
-        return Ok(());
+impl Touching {
+    fn touches(&self) -> bool {
+        self.touch || self.touch_if_older.is_some()
     }
-    let keys: Vec<_> = lines.iter().map(|line| one_line(&line.key, 24)).collect();
-    let widest = keys.iter().map(|key| width(key)).max().unwrap_or(0);
-    out.heading(format_args!(
-        "{:>4} {:>7}  {:<14}  {:<14}  {:<14}  memory",
-        "", "score", "relevance", "recency", "importance"
-    ))?;
-    for (i, (line, key)) in lines.iter().zip(&keys).enumerate() {
-        let bars = line
-            .components
-            .map(|c| format!("{} {:>5.2}", bar(c.normalized), c.normalized));
-        out.line(format_args!(
-            "{:>4} {:>7.4}  {}  {}  {}  {}  {}",
-            i + 1,
-            line.score,
-            bars[0],
-            bars[1],
-            bars[2],
-            padded(key, widest),
-            one_line(line.text, 60)
-        ))?;
+
+    fn touch(&self) -> Touch {
+        match self.touch_if_older {
+            Some(Age(age)) => Touch::IfOlder { age },
+            None if self.touch => Touch::Returned,
+            None => Touch::None,
+        }
     }
-    Ok(())
+
+    /// The ids whose last access was refreshed, of each answer, and what went wrong. Answers are shown also if it could
+    /// not be noted what was in them: without a touch, then.
+    fn touched(
+        &self,
+        stores: &[Store],
+        asks: &[Retrieve<'_>],
+        retrieved: &mut [Retrieved],
+    ) -> (Vec<Vec<u64>>, Result<(), Failure>) {
+        let (mut all, mut result) = (Vec::new(), Ok(()));
+        let questions = asks.len() / stores.len();
+        let answers = retrieved.chunks_mut(questions).zip(asks.chunks(questions));
+        for (store, (retrieved, asks)) in stores.iter().zip(answers) {
+            let synced = match self.touches() {
+                true => store.sync(),
+                false => Ok(()),
+            };
+            for (retrieved, wanted) in retrieved.iter_mut().zip(asks) {
+                let touch = std::mem::replace(&mut retrieved.touch, Ok(()));
+                let ids = retrieved.to_touch(&wanted.ask).map(|memory| memory.id);
+                all.push(match synced.is_ok() && touch.is_ok() {
+                    true => ids.collect(),
+                    false => Vec::new(),
+                });
+                result = result.and(touch.map_err(Failure::from));
+            }
+            result = result.and(synced.map_err(Failure::from));
+        }
+        (all, result)
+    }
 }
 
-pub fn print_ranges(ranges: Option<&Ranges>, out: &mut Output) -> Result<(), Failure> {
-    let Some(ranges) = ranges else {
-        return out.line("no candidates");
-    };
-    let ages = ranges.ages.map_or(String::new(), |ages| {
-        let hours = |us: u64| us as f64 / 3.6e9;
-        format!(
-            "  (ages {:.1} h to {:.1} h)",
-            hours(ages.youngest),
-            hours(ages.oldest)
-        )
-    });
-    out.line(format_args!(
-        "ranges: relevance {:.4} to {:.4}, recency {} to {}{ages}, importance {} to {}",
-        ranges.relevance.min,
-        ranges.relevance.max,
-        decayed(ranges.recency.min),
-        decayed(ranges.recency.max),
-        ranges.importance.min,
-        ranges.importance.max
-    ))
-}
-
-/// A recency: 0.9951, or 3.2e-40.
-fn decayed(recency: f64) -> String {
-    match recency {
-        0.0 => "0".to_owned(),
-        0.001.. => format!("{recency:.4}"),
-        _ => format!("{recency:.1e}"),
+impl Document<'_> {
+    fn tell(&self, one: bool, out: &mut Output) -> Result<(), Failure> {
+        match (&self.answers[..], out.is_json()) {
+            ([answer], true) if one => out.document(answer),
+            ([answer], false) if one => answer.print(out),
+            (_, true) => out.document(self),
+            (answers, false) => answers.iter().try_for_each(|answer| {
+                out.heading(answer.title())?;
+                answer.print(out)
+            }),
+        }
     }
 }

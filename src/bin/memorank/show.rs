@@ -1,10 +1,10 @@
 //! `memorank show`: one memory with all its fields.
 
 use crate::failure::Failure;
-use crate::opened;
 use crate::output::{Output, escaped, escaped_lines, one_line};
+use crate::{keys, opened};
 use memorank::import::timestamp::format_us;
-use memorank::store::{Memory, ReadError, Reference, Snapshot};
+use memorank::store::{Agent, Memory, ReadError, Reference, Snapshot};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -14,11 +14,15 @@ pub struct Args {
     store: PathBuf,
     /// The memory's key; or its id, if no memory has that key.
     key: String,
+    /// Whose last access and importance are meant.
+    #[arg(long, value_name = "N", default_value_t = Agent::OWN.0)]
+    agent: u32,
 }
 
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
+    agent: u32,
     id: u64,
     key: Option<&'a str>,
     kind: &'a str,
@@ -56,39 +60,30 @@ enum Payload<'a> {
 
 /// The embedding of the memory in `row`, to ask with.
 pub fn embedding(snapshot: &Snapshot, row: usize) -> Result<Option<Vec<f32>>, Failure> {
+    // Whoever reads the memory is told of damage to it.
+    let id = snapshot.memory(row)?.id;
     let embedding = snapshot.embedding(row);
-    check(&snapshot.memory(row)?, embedding.as_deref())?;
-    Ok(embedding)
-}
-
-/// The row of the memory with this key, or else this id.
-pub fn find(snapshot: &Snapshot, key: &str) -> Result<usize, Failure> {
-    if let Some(row) = snapshot.row_of_key(key)? {
-        return Ok(row);
+    let broken = (embedding.iter().flatten()).position(|x| !x.is_finite());
+    match broken {
+        None => Ok(embedding),
+        Some(element) => Err(Failure::damaged(format!(
+            "the store is damaged: memory {id}: element {element} of its embedding is not finite"
+        ))),
     }
-    let id: Option<u64> = key.parse().ok();
-    if let Some(row) = id.and_then(|id| snapshot.row_of_id(id)) {
-        return Ok(row);
-    }
-    Err(Failure::Error(
-        match id {
-            Some(id) if id < snapshot.next_id() => {
-                format!("no memory has the key {key:?}, and the memory with id {id} was deleted")
-            }
-            _ => format!("no memory has the key or id {key:?}"),
-        }
-        .into(),
-    ))
 }
 
 pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     let snapshot = opened::to_read(&args.store)?.snapshot();
-    let row = find(&snapshot, &args.key)?;
-    let memory = snapshot.memory(row)?;
-    let embedding = snapshot.embedding(row);
-    check(&memory, embedding.as_deref())?;
+    let row = keys::row(&snapshot, &args.key)?;
+    let agent = Agent(args.agent);
+    let memory = Memory {
+        last_access: snapshot.last_access(agent, row),
+        importance: opened::importance(&snapshot, agent, row)?,
+        ..snapshot.memory(row)?
+    };
+    let embedding = embedding(&snapshot, row)?;
     if out.is_json() {
-        return out.document(&document(&snapshot, &memory, embedding)?);
+        return out.document(&document(&snapshot, agent, &memory, embedding)?);
     }
     let key = memory.key.map_or("(no key)".into(), escaped);
     let kind = escaped(memory.kind.as_str());
@@ -153,26 +148,9 @@ fn field(text: &str) -> String {
     escaped_lines(text, 15)
 }
 
-/// The store was checked when it was written: what is not finite now is damage.
-fn check(memory: &Memory<'_>, embedding: Option<&[f32]>) -> Result<(), Failure> {
-    let id = memory.id;
-    if !memory.importance.is_finite() {
-        let importance = memory.importance;
-        return Err(Failure::damaged(format!(
-            "the store is damaged: memory {id} has importance {importance}"
-        )));
-    }
-    let broken = embedding.and_then(|x| x.iter().position(|x| !x.is_finite()));
-    match broken {
-        None => Ok(()),
-        Some(element) => Err(Failure::damaged(format!(
-            "the store is damaged: memory {id}: element {element} of its embedding is not finite"
-        ))),
-    }
-}
-
 fn document<'a>(
     snapshot: &'a Snapshot,
+    agent: Agent,
     memory: &'a Memory<'a>,
     embedding: Option<Vec<f32>>,
 ) -> Result<Document<'a>, ReadError> {
@@ -189,6 +167,7 @@ fn document<'a>(
     };
     Ok(Document {
         schema: "memorank.show/1",
+        agent: agent.0,
         id: memory.id,
         key: memory.key,
         kind: memory.kind.as_str(),

@@ -2,7 +2,8 @@
 
 use crate::failure::Failure;
 use crate::output::{Output, escaped, one_line};
-use crate::{opened, show};
+use crate::values::Moment;
+use crate::{keys, opened};
 use memorank::import::timestamp::format_us;
 use memorank::store::Agent;
 use serde::Serialize;
@@ -18,7 +19,7 @@ pub struct Args {
     keys: Vec<String>,
     /// When they were retrieved (RFC 3339); by default now. A last access is never moved back.
     #[arg(long, value_name = "TIME")]
-    now: Option<String>,
+    now: Option<Moment>,
     /// Whose retrieval it was: agents that share a store have last accesses of their own.
     #[arg(long, default_value_t = Agent::OWN.0)]
     agent: u32,
@@ -43,12 +44,11 @@ struct Touched<'a> {
 }
 
 pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
-    let now = opened::moment("--now", args.now.as_deref())?;
-    let now = now.map_or_else(opened::clock, Ok)?;
+    let now = args.now.map_or_else(opened::clock, |now| Ok(now.0))?;
     let agent = Agent(args.agent);
     let store = opened::to_write(&args.store)?;
     let snapshot = store.snapshot();
-    let rows = args.keys.iter().map(|key| show::find(&snapshot, key));
+    let rows = args.keys.iter().map(|key| keys::row(&snapshot, key));
     let rows: BTreeSet<usize> = rows.collect::<Result<_, _>>()?;
     let ids: Vec<u64> = rows.iter().map(|&row| snapshot.id(row)).collect();
     store.touch(agent, &ids, now)?;

@@ -10,8 +10,9 @@ use crate::demo::Verdict;
 use crate::failure::Failure;
 use crate::opened::{self, newest_access};
 use crate::output::{Output, escaped, grouped, progress};
-use crate::query::{on_threads, whole};
 use crate::show;
+use crate::threads::on_threads;
+use crate::values::whole;
 use chart::{Chart, share, speed};
 use file::Destination;
 use measure::{Figures, Subject};
@@ -20,7 +21,7 @@ use memorank::import::timestamp::format_us;
 use memorank::kernel::{Isa, Kernel};
 use memorank::oracle::{self, Comparison};
 use memorank::scoring::{Preset, Workspace};
-use memorank::store::Snapshot;
+use memorank::store::{Agent, Snapshot};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -96,7 +97,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
         kernel,
         queries: &queries,
         // Answers do not depend on a clock.
-        now: newest_access(&snapshot).unwrap_or(0),
+        now: newest_access(&snapshot, Agent::OWN).unwrap_or(0),
         preset: &preset,
     };
     let (oracle, figures) = on_threads(0, |par| {

@@ -1,0 +1,178 @@
+//! What is computed: a preset, and what flags change of it.
+
+use crate::failure::Failure;
+use crate::filters;
+use crate::values::whole;
+use memorank::scoring::{Preset, Recency, Since, Touch};
+use memorank::store::{Kind, Snapshot};
+use memorank::stream::{Decays, DecaysError, KindDecay};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+#[derive(clap::Args)]
+#[command(next_help_heading = "What is computed")]
+pub struct Settings {
+    /// Weights, decay, normalisation, ties and order as a whole.
+    #[arg(long, default_value = "paper", value_parser = Preset::NAMES)]
+    pub preset: String,
+    /// The weight of relevance, instead of the preset's.
+    #[arg(long, value_name = "WEIGHT", allow_negative_numbers = true)]
+    relevance: Option<f64>,
+    /// The weight of recency, instead of the preset's.
+    #[arg(long, value_name = "WEIGHT", allow_negative_numbers = true)]
+    recency: Option<f64>,
+    /// The weight of importance, instead of the preset's.
+    #[arg(long, value_name = "WEIGHT", allow_negative_numbers = true)]
+    importance: Option<f64>,
+    /// What remains of recency after an hour (reverie: after a position), instead of the preset's; with a floor, never
+    /// less than that. Given again with a KIND, of memories of that kind.
+    #[arg(
+        long,
+        value_name = "[KIND=]DECAY[:FLOOR]",
+        allow_negative_numbers = true
+    )]
+    decay: Vec<DecayOf>,
+    /// How many memories, instead of the preset's number.
+    #[arg(short, long, value_parser = whole, allow_negative_numbers = true)]
+    k: Option<usize>,
+}
+
+/// `[KIND=]DECAY[:FLOOR]`
+#[derive(Clone)]
+struct DecayOf {
+    kind: Option<String>,
+    decay: f64,
+    floor: Option<f64>,
+}
+
+impl FromStr for DecayOf {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<DecayOf, String> {
+        let number = |text: &str| text.parse().map_err(|_| format!("{text:?} is no number"));
+        // A kind may be called anything.
+        let (kind, numbers) = match text.rsplit_once('=') {
+            Some((kind, numbers)) => (Some(kind.to_owned()), numbers),
+            None => (None, text),
+        };
+        let (decay, floor) = match numbers.split_once(':') {
+            Some((decay, floor)) => (decay, Some(floor)),
+            None => (numbers, None),
+        };
+        Ok(DecayOf {
+            kind,
+            decay: number(decay)?,
+            floor: floor.map(number).transpose()?,
+        })
+    }
+}
+
+impl DecayOf {
+    fn numbers(&self) -> KindDecay {
+        KindDecay {
+            decay: self.decay,
+            floor: self.floor.unwrap_or(0.0),
+        }
+    }
+}
+
+impl Settings {
+    /// The preset with what the flags change, all in range. It touches nothing.
+    pub fn preset(&self) -> Result<Preset, Failure> {
+        let usage = |e: String| Failure::Usage(e);
+        let named = Preset::named(&self.preset);
+        let mut preset =
+            named.ok_or_else(|| usage(format!("no preset is called {:?}", self.preset)))?;
+        let weights = &mut preset.scoring.weights;
+        weights.relevance = self.relevance.unwrap_or(weights.relevance);
+        weights.recency = self.recency.unwrap_or(weights.recency);
+        weights.importance = self.importance.unwrap_or(weights.importance);
+        let mut general = self.decay.iter().filter(|of| of.kind.is_none());
+        if let Some(of) = general.next() {
+            preset.scoring = preset.scoring.with_decay(of.decay);
+        }
+        if general.next().is_some() {
+            return Err(usage(
+                "--decay is given twice; each after the first needs its KIND=".to_owned(),
+            ));
+        }
+        preset.k = self.k.unwrap_or(preset.k);
+        preset.scoring.check().map_err(|e| usage(e.to_string()))?;
+        // Whatever the preset does: from the command line, nothing is touched unless it is told to be.
+        preset.touch = Touch::None;
+        if let Some(decays) = self.decays(&preset, |name| Ok(Kind::named(name)))? {
+            let by_age = match preset.scoring.recency {
+                Recency::Age { since, .. } => since == Since::Now,
+                Recency::Position { .. } | Recency::Given => false,
+            };
+            let checked = match by_age {
+                true => decays.check(),
+                false => Err(DecaysError::NotByAge),
+            };
+            checked.map_err(|e| usage(format!("--decay: {e}")))?;
+        }
+        Ok(preset)
+    }
+
+    /// The decays by kind, if there are more than the preset has: one for a kind that the store has, or a floor.
+    pub fn decays_in(
+        &self,
+        preset: &Preset,
+        snapshot: &Snapshot,
+    ) -> Result<Option<Decays>, Failure> {
+        self.decays(preset, |name| filters::kind(snapshot, name))
+    }
+
+    fn decays(
+        &self,
+        preset: &Preset,
+        kind: impl Fn(&str) -> Result<Kind, Failure>,
+    ) -> Result<Option<Decays>, Failure> {
+        let mut decays = Decays {
+            default: KindDecay {
+                decay: preset.scoring.decay().unwrap_or(1.0),
+                floor: 0.0,
+            },
+            kinds: Vec::new(),
+        };
+        let mut by_kind = false;
+        for of in &self.decay {
+            by_kind |= of.kind.is_some() || of.floor.is_some();
+            match &of.kind {
+                Some(name) => decays.kinds.push((kind(name)?, of.numbers())),
+                None => decays.default = of.numbers(),
+            }
+        }
+        Ok(by_kind.then_some(decays))
+    }
+}
+
+/// What is computed, for documents.
+#[derive(Serialize)]
+pub struct Told<'a> {
+    #[serde(flatten)]
+    pub preset: &'a Preset,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decays: Option<DecaysTold<'a>>,
+}
+
+#[derive(Serialize)]
+struct DecaysTold<'a> {
+    default: KindDecay,
+    kinds: BTreeMap<&'a str, KindDecay>,
+}
+
+impl<'a> Told<'a> {
+    pub fn new(preset: &'a Preset, decays: Option<&'a Decays>) -> Told<'a> {
+        Told {
+            preset,
+            decays: decays.map(|decays| DecaysTold {
+                default: decays.default,
+                kinds: (decays.kinds.iter())
+                    .map(|(kind, decay)| (kind.as_str(), *decay))
+                    .collect(),
+            }),
+        }
+    }
+}
