@@ -15,6 +15,7 @@ mod demo;
 mod documents;
 mod embed;
 mod equality;
+mod explain;
 mod export;
 mod filters;
 mod flags;
