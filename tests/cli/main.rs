@@ -27,6 +27,7 @@ mod manual;
 mod old_processors;
 mod query;
 mod repair;
+mod returned;
 mod stage;
 mod terminal;
 mod touch;
