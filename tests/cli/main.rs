@@ -7,6 +7,7 @@ mod import_common;
 use import_common::common;
 
 mod add;
+mod agents;
 mod archives;
 mod bench;
 mod damage;
@@ -26,6 +27,7 @@ mod list;
 mod manual;
 mod old_processors;
 mod query;
+mod questions;
 mod repair;
 mod returned;
 mod stage;
