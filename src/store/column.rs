@@ -11,6 +11,7 @@ use super::memory::Reference;
 use bytemuck::Pod;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// How the committed bytes of a column are held.
@@ -21,10 +22,12 @@ pub(super) enum Hold {
     InMemory,
 }
 
-/// The columns of a store.
+/// The columns of a store. A clone shares their bytes.
+#[derive(Clone)]
 pub(super) struct Columns {
     pub(super) paths: Vec<PathBuf>,
-    pub(super) bytes: Vec<Bytes>,
+    pub(super) bytes: Vec<Arc<Bytes>>,
+    /// The bytes may hold more.
     pub(super) rows: usize,
 }
 
@@ -48,7 +51,9 @@ impl Columns {
                 true => hold,
                 false => Hold::InMemory,
             };
-            columns.bytes.push(load(files, &path, entry, hold)?);
+            columns
+                .bytes
+                .push(Arc::new(load(files, &path, entry, hold)?));
             columns.paths.push(path);
         }
         Ok(columns)
@@ -68,7 +73,7 @@ impl Columns {
     pub(super) fn owned(bytes: Vec<Vec<u8>>, rows: usize) -> Columns {
         Columns {
             paths: (Column::ALL.iter().map(|column| column.name().into())).collect(),
-            bytes: bytes.iter().map(|bytes| Bytes::owned(bytes)).collect(),
+            bytes: (bytes.iter().map(|bytes| Arc::new(Bytes::owned(bytes)))).collect(),
             rows,
         }
     }

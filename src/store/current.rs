@@ -16,6 +16,8 @@ pub(super) struct Current {
     state: Arc<State>,
     /// Later last accesses than the state has, by agent and row.
     waiting: HashMap<(Agent, usize), i64>,
+    /// The last record of a touch.
+    touched: u64,
 }
 
 impl Current {
@@ -23,16 +25,18 @@ impl Current {
         Current {
             state: Arc::new(state),
             waiting: HashMap::new(),
+            touched: 0,
         }
     }
 
     /// The state with all that was done.
     pub(super) fn state(&mut self) -> &mut Arc<State> {
-        if !self.waiting.is_empty() {
+        if !self.waiting.is_empty() || self.state.sequence < self.touched {
             let state = Arc::make_mut(&mut self.state);
             for ((agent, row), now) in self.waiting.drain() {
                 state.touch(agent, row, now);
             }
+            state.sequence = state.sequence.max(self.touched);
         }
         &mut self.state
     }
@@ -42,18 +46,22 @@ impl Current {
         &self.state
     }
 
-    /// Whether a touch at `now` changes an agent's last access of a row.
-    pub(super) fn is_older(&self, agent: Agent, row: usize, now: i64) -> bool {
+    /// An agent's last access of a row.
+    pub(super) fn last_access(&self, agent: Agent, row: usize) -> i64 {
         let waiting = self.waiting.get(&(agent, row));
         let last = waiting.copied();
-        last.unwrap_or_else(|| self.state.last_access(agent, row)) < now
+        last.unwrap_or_else(|| self.state.last_access(agent, row))
     }
 
-    /// Has a row touched before anybody looks, at a time for which it [is older](Current::is_older).
-    pub(super) fn touch(&mut self, agent: Agent, row: usize, now: i64) {
-        if self.waiting.len() == WAITING {
-            self.state();
+    /// Has rows touched before anybody looks, by the record `sequence`, at a time that is later than the agent's
+    /// [last access](Current::last_access) of each.
+    pub(super) fn touch(&mut self, sequence: u64, agent: Agent, rows: &[usize], now: i64) {
+        for &row in rows {
+            if self.waiting.len() == WAITING {
+                self.state();
+            }
+            self.waiting.insert((agent, row), now);
         }
-        self.waiting.insert((agent, row), now);
+        self.touched = sequence;
     }
 }

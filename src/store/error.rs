@@ -419,6 +419,18 @@ pub enum TouchError {
         /// The id of the next memory.
         next: u64,
     },
+    /// A note that is too long.
+    #[error("a note of {bytes} bytes; {most} at most; nothing was touched")]
+    Note {
+        /// Its length.
+        bytes: usize,
+        /// The most there may be.
+        most: usize,
+    },
+    /// An earlier touch of the same call was not recorded. What came after it was asked with that touch done, so it
+    /// is not touched either.
+    #[error("a touch before this one was not recorded; nothing was touched")]
+    AfterFailed,
     /// The handle cannot write.
     #[error(transparent)]
     Write(#[from] WriteError),

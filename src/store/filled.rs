@@ -64,10 +64,31 @@ impl Filled {
 
     /// The vector that a row was given.
     pub(super) fn get(&self, row: usize) -> Option<Vector<'_>> {
+        let (run, at) = self.place(row)?;
+        Some(self.shared.runs[run].1.get(self.dim, at))
+    }
+
+    /// Makes a row one without a vector, wherever it has one. `zeros` are the elements of none.
+    pub(super) fn clear(&mut self, row: usize, zeros: &[u8]) {
+        let none = Vector {
+            inv_norm: 0.0,
+            elements: zeros,
+        };
+        match self.place(row) {
+            Some((run, at)) => {
+                let (_, run) = &mut Arc::make_mut(&mut self.shared).runs[run];
+                Arc::make_mut(run).set(at, none);
+            }
+            None => self.insert(row, none, true),
+        }
+    }
+
+    /// The run that a row is in, and where in it.
+    fn place(&self, row: usize) -> Option<(usize, usize)> {
         let after = self.shared.runs.partition_point(|&(first, _)| first <= row);
         let (first, run) = &self.shared.runs[after.checked_sub(1)?];
         let at = row - first;
-        (at < run.len()).then(|| run.get(self.dim, at))
+        (at < run.len()).then_some((after - 1, at))
     }
 
     /// The longest piece of `rows` from its start on that lies in one run, with its elements and inverse norms, or
@@ -156,6 +177,26 @@ mod tests {
         filled.written();
         assert_eq!(filled.unwritten().count(), 0);
         assert_eq!(pieces(&filled, 8), expected);
+    }
+
+    #[test]
+    fn a_row_is_without_a_vector_again_wherever_it_had_one() {
+        let mut filled = Filled::new(DIM, Dtype::F32);
+        (4..8).for_each(|row| insert(&mut filled, row));
+        let before = filled.clone();
+        for row in [5, 9] {
+            filled.clear(row, &[0; 8]);
+            let none = filled.get(row).unwrap();
+            assert_eq!((none.inv_norm, none.elements), (0.0, &[0; 8][..]));
+        }
+        let ends = [(4, false), (8, true), (9, false)];
+        assert_eq!(pieces(&before, 9), [(4, false), (8, true), (9, false)]);
+        let mut at = 0;
+        for (end, is_run) in ends.into_iter().chain([(10, true)]) {
+            let (found, run) = filled.piece(at..10);
+            assert_eq!((found, run.is_some()), (end, is_run));
+            at = end;
+        }
     }
 
     #[test]

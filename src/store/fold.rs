@@ -6,7 +6,7 @@ use super::column::Columns;
 use super::entries::{override_entry, touched_entry, vector_head};
 use super::error::WriteError;
 use super::format::Column;
-use super::journal::file_name;
+use super::history;
 use super::live::Kept;
 use super::manifest::{Manifest, sync_directory};
 use super::rows::RowWriter;
@@ -240,13 +240,12 @@ impl Store {
         published.map(|()| columns)
     }
 
-    /// Removes segments and files that the manifest before named and `manifest` does not. What stays is swept by
-    /// the next writer.
+    /// Removes segments and files that the manifest before named and `manifest` does not, but for the segments that
+    /// are kept. What stays is swept by the next writer.
     fn remove_old(&self, writing: &Writing, before: &Manifest, manifest: &Manifest) {
-        let old = std::mem::take(&mut writing.journal().old);
-        for number in old {
-            let _ = self.files.remove_file(&self.dir.join(file_name(number)));
-        }
+        writing.journal().old.clear();
+        let (live, most) = (manifest.journal_segment, self.history_bytes);
+        history::trim(&*self.files, &self.dir, live, most);
         for (old, new) in before.columns.iter().zip(&manifest.columns) {
             if old.file != new.file {
                 let _ = self.files.remove_file(&self.dir.join(&old.file));

@@ -122,10 +122,12 @@
 //!
 //! ```text
 //! append      1 (u8), first id (u64), count (u32), so many memories, with ids from the first id on
-//! touch       2 (u8), agent (u32), now (i64), count (u32), so many ids (u64)
+//! touch       2 (u8), agent (u32), now (i64), what it saw (24 bytes, see below), count (u32), so many ids (u64), so
+//!             many last accesses (i64), a length in bytes (u32) and so many bytes of the caller's
 //! delete      3 (u8), count (u32), so many ids (u64)
 //! embed       4 (u8), count (u32), so many times an id (u64), an inverse norm (f32) and dim elements
-//! importance  5 (u8), agent (u32), 1 (u8) and an importance (f32) or 0 (u8), count (u32), so many ids (u64)
+//! importance  5 (u8), agent (u32), 1 (u8) and an importance (f32) or 0 (u8), count (u32), so many ids (u64), so
+//!             many importances (f32)
 //! ```
 //!
 //! and a memory in it is
@@ -148,9 +150,15 @@
 //!
 //! An append's memories are rows after all there were; it holds for all of them or for none, and its first id
 //! is at least the next one (ids between are never given). A touch makes the agent's last access of each of the
-//! memories the later of `now` and what it was. An embed gives vectors to memories that have none; those that have
-//! one keep it. An importance is the agent's own for each of the memories, or takes its own away. What records but
+//! memories the later of `now` and what it was, which stands beside it; of a memory that was deleted by then that
+//! is `i64::MAX`, and nothing is touched. An embed gives vectors to memories that have none; those that have
+//! one keep it. An importance is the agent's own for each of the memories, or takes its own away; beside it stands
+//! what the agent's own was, or the NaN 0x7fc00000 if it had none. What records but
 //! appends are about has an id below the next one, and may be there no more. Records up to `journal_folded` are in the columns already.
+//!
+//! What the retrieval saw that a touch is of: the sequence number of the last record whose effect it saw (u64), the
+//! next id by then (u64), as a long append has no record, and the sequence number of a touch between that record and
+//! this one (u64, 0 = none). Then it saw what that touch's retrieval saw, and that touch done.
 //!
 //! The first place of a segment without a valid record (whole, its sum right, its sequence number the next)
 //! ends it. What stands there is what a crash left, and is left out, unless it was durable: if a valid record

@@ -84,6 +84,27 @@ impl Live {
         true
     }
 
+    /// Makes a deleted row live again.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub(super) fn revive(&mut self, row: usize) {
+        assert!(row < self.rows, "row {row} of {}", self.rows);
+        if !self.is_live(row)
+            && let Some(words) = &mut self.words
+        {
+            Arc::make_mut(words)[row / 64] |= 1 << (row % 64);
+            self.deleted -= 1;
+        }
+    }
+
+    /// Leaves the first `rows` rows.
+    pub(super) fn truncate(&mut self, rows: usize) {
+        if rows < self.rows {
+            *self = Live::without(rows, self.deleted().take_while(|&row| row < rows));
+        }
+    }
+
     /// The deleted rows, ascending.
     pub(super) fn deleted(&self) -> impl Iterator<Item = usize> + '_ {
         let rows = if self.deleted == 0 { 0 } else { self.rows };
@@ -205,6 +226,26 @@ mod tests {
         live.grow(101);
         assert_eq!((before.rows(), deleted(&before)), (100, vec![5]));
         assert_eq!((live.rows(), deleted(&live)), (101, vec![5, 6]));
+    }
+
+    #[test]
+    fn a_row_is_live_again_and_one_that_was_cut_off_is_not_there() {
+        let mut live = Live::without(150, [0, 63, 64, 149]);
+        let before = live.clone();
+        live.revive(63);
+        live.revive(63);
+        live.revive(1);
+        assert_eq!((live.count(), deleted(&live)), (147, vec![0, 64, 149]));
+        for rows in 0..=151 {
+            let mut cut = live.clone();
+            cut.truncate(rows);
+            let left: Vec<_> = [0, 64, 149].into_iter().filter(|&row| row < rows).collect();
+            assert_eq!(cut.rows(), rows.min(150));
+            assert_eq!(cut.count(), cut.rows() - left.len());
+            assert_eq!(deleted(&cut), left);
+            assert!(!cut.is_live(rows));
+        }
+        assert_eq!(deleted(&before), [0, 63, 64, 149]);
     }
 
     #[test]

@@ -39,11 +39,28 @@
 //!   agent), what was deleted (4 bytes each), importances of agents' own (12 bytes each), vectors that came after
 //!   their memories were in the columns, and the journal, which [`OpenOptions::checkpoint_bytes`] limits: not
 //!   the columns.
+//! - What was retrieved can be retrieved again as it was, as far as the journal is kept: [`Store::before`], see
+//!   [History](#history).
 //! - Every byte goes through [`files`], which a caller can supply. A store can live in memory as well.
 //!
 //! Tested on Linux with little-endian x86-64; other systems are untested, big-endian ones refused. The
 //! directory must not be written to by other programs while a handle is open: see
 //! [`Store`](Store#the-callers-duty). The layout of the files is described in [`format`](mod@format).
+//!
+//! # History
+//!
+//! Every record of the journal has a number, and says what it overrides: a touch the last accesses before it, an
+//! importance those before it. So the state as it was before a record can be made of the state as it is, by undoing
+//! what came since. A touch says besides which state its retrieval ranked ([`NewTouch::seen`]), which is an older one
+//! where others wrote meanwhile, and keeps a note of the caller's. [`Store::touches`] lists the touches, and
+//! [`Store::before`] goes back to what one of them saw.
+//!
+//! How far it goes is the caller's choice: a fold of the journal removes it, but for as many bytes as
+//! [`OpenOptions::history_bytes`] says, 0 by default. They are read by nobody else: neither opening nor ranking is
+//! slower, and damage in them does no harm to the store. A touch of 30 memories takes some 600 bytes, an append what its
+//! memories do; a long append ([`BulkAppend`], or more than a mebibyte at once) is no record at all, and can be gone
+//! back behind all the same, as ids tell what came later. A compaction ends the memories it takes away: what was
+//! asked while they were there is a [`HistoryError::Compacted`] then. An export or a repair begins a new history.
 //!
 //! **Why not a kept store?** A ranking reads every embedding, in order, and changes the last access of
 //! what it returns. So the store wants one contiguous matrix that is mapped as it is and grows by
@@ -70,6 +87,7 @@
 mod append;
 mod behind;
 mod bulk;
+mod change;
 mod close;
 mod column;
 mod commits;
@@ -88,6 +106,7 @@ pub mod format;
 #[doc(hidden)]
 pub mod fuzzing;
 mod header;
+mod history;
 mod info;
 mod journal;
 mod keys;
@@ -123,6 +142,7 @@ pub use error::{
     AppendError, CreateError, DeleteError, EmbedError, ImportanceError, MemoryProblem, OpenError,
     ReadError, TouchError, WriteError,
 };
+pub use history::{HistoryError, Touched};
 pub use info::{FileInfo, Info};
 pub use journal::Dropped;
 pub use memory::{Kind, Memory, NewMemory, Reference};
@@ -137,6 +157,7 @@ pub use segments::Segment;
 pub use snapshot::Snapshot;
 #[cfg(feature = "import")]
 pub(crate) use temporary::Temporary;
+pub use touch::NewTouch;
 pub use verify::{VerifyReport, verify, verify_on};
 
 use column::Hold;
@@ -204,6 +225,7 @@ pub struct Store {
     hold: Hold,
     durability: Durability,
     checkpoint_bytes: u64,
+    history_bytes: u64,
     /// What readers see.
     current: Mutex<Current>,
     recovery: Recovery,

@@ -70,6 +70,18 @@ impl<T: Pod> Own<T> {
         true
     }
 
+    /// Leaves the first `rows` rows.
+    pub(super) fn truncate(&mut self, rows: usize) {
+        if self.pages.len() * self.page_rows <= rows {
+            return;
+        }
+        let pages = Arc::make_mut(&mut self.pages);
+        pages.truncate(rows.div_ceil(self.page_rows));
+        if let (Some(Some(last)), used @ 1..) = (pages.last_mut(), rows % self.page_rows) {
+            Arc::make_mut(last).truncate(used);
+        }
+    }
+
     /// The value of a row in a changed page.
     pub(super) fn own(&self, row: usize) -> Option<T> {
         let page = self.pages.get(row / self.page_rows)?.as_ref()?;
@@ -229,6 +241,24 @@ mod tests {
             [(4, Some(vec![0, 11, 21, 30])), (7, None)]
         );
         assert_eq!(pieces(&before, 2), [(2, Some(vec![0, 11]))]);
+    }
+
+    #[test]
+    fn what_is_cut_off_is_unchanged_when_it_comes_again() {
+        for rows in 0..=14 {
+            let mut access = Own::new(PAGE);
+            for row in [1, 5, 13] {
+                access.touch(row, 1_000, 14, base);
+            }
+            let before = access.clone();
+            access.truncate(rows);
+            let left: Vec<_> = access.differences(base).map(|(row, _)| row).collect();
+            let touched = [1, 5, 13].into_iter().filter(|&row| row < rows);
+            assert_eq!(left, touched.collect::<Vec<_>>());
+            let pieces = pieces(&access, 14);
+            assert_eq!(pieces.last().unwrap().0, 14);
+            assert_eq!(before.differences(base).count(), 3);
+        }
     }
 
     #[test]

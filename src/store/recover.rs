@@ -201,9 +201,10 @@ pub(super) fn apply(state: &mut State, record: &Record<'_>, zeros: &[u8]) -> Res
                 state.tail.join();
             }
         }
-        Body::Touch { agent, now, ids } => {
-            for row in slots(state, ids.iter()) {
-                state.touch(Agent(*agent), row, *now);
+        Body::Touch(touch) => {
+            // Of one that was deleted by then nothing was touched, and if that is undone nothing must have been.
+            for row in slots(state, touch.altered().map(|(id, _)| id)) {
+                state.touch(Agent(touch.agent), row, touch.now);
             }
         }
         Body::Delete { ids } => {
@@ -222,12 +223,14 @@ pub(super) fn apply(state: &mut State, record: &Record<'_>, zeros: &[u8]) -> Res
             agent,
             importance,
             ids,
+            before: _,
         } => {
             for row in slots(state, ids.iter()) {
                 state.set_importance(Agent(*agent), row, *importance);
             }
         }
     }
+    state.sequence = sequence;
     Ok(())
 }
 
@@ -241,7 +244,8 @@ pub(super) fn check(record: &Record<'_>, next_id: u64) -> Result<u64, Problem> {
             return wrong("it gives an id that was given before");
         }
         Body::Append { first_id, rows } => return Ok(first_id + rows.len() as u64),
-        Body::Touch { ids, .. } | Body::Delete { ids } | Body::Importance { ids, .. } => given(ids),
+        Body::Touch(touch) => touch.seen.next_id <= next_id && given(&touch.ids),
+        Body::Delete { ids } | Body::Importance { ids, .. } => given(ids),
         Body::Embed { vectors } => vectors.iter().all(|&(id, _)| id < next_id),
     };
     match are_given {

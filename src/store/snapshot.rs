@@ -5,6 +5,7 @@ use super::damage::Damage;
 use super::error::ReadError;
 use super::evidence;
 use super::format::{Column, NO_EXPIRY};
+use super::journal::Seen;
 use super::manifest::Manifest;
 use super::memory::{Kind, Memory};
 use super::own::Agent;
@@ -27,11 +28,27 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Snapshot {
     state: Arc<State>,
+    /// The record of a touch after the state's last record, whose effect it contains, with what that touch saw.
+    touch: Option<u64>,
 }
 
 impl Snapshot {
     pub(super) fn new(state: Arc<State>) -> Snapshot {
-        Snapshot { state }
+        let touch = None;
+        Snapshot { state, touch }
+    }
+
+    /// What a retrieval that ranks it sees.
+    pub(super) fn seen(&self) -> Seen {
+        Seen {
+            sequence: self.state.sequence,
+            next_id: self.state.next_id,
+            touch: self.touch,
+        }
+    }
+
+    pub(super) fn state(&self) -> &State {
+        &self.state
     }
 
     pub(super) fn manifest(&self) -> &Manifest {
@@ -90,6 +107,12 @@ impl Snapshot {
     /// The id of the next memory.
     pub fn next_id(&self) -> u64 {
         self.state.next_id
+    }
+
+    /// The last record of the store's journal that it contains: every append (but for long ones, which go past the
+    /// journal), touch, delete or other change is one, numbered from 1. 0: none.
+    pub fn sequence(&self) -> u64 {
+        self.state.sequence
     }
 
     /// All kinds, in the order they first occurred.
@@ -269,6 +292,11 @@ impl Snapshot {
             state.touch(agent, row, now);
         }
         Snapshot::new(Arc::new(state))
+    }
+
+    /// The same, said to contain the touch of a record, and what that touch saw.
+    pub(crate) fn after_touch(self, touch: Option<u64>) -> Snapshot {
+        Snapshot { touch, ..self }
     }
 
     /// A time after which no memory was created, if there is any. The first call of a store reads the column.

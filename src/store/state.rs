@@ -62,6 +62,10 @@ impl Committed {
         &self.columns.view(Column::Created)[..self.columns.rows]
     }
 
+    fn ids(&self) -> &[u64] {
+        &self.columns.view(Column::Id)[..self.columns.rows]
+    }
+
     /// Takes note of what is live after all that the journal holds: some of it may be older than some of the
     /// rows, as a delete that came before a bulk append.
     fn recovered(&mut self, live: &Live) {
@@ -98,6 +102,8 @@ impl Default for Sizes {
 
 #[derive(Clone)]
 pub(super) struct State {
+    /// The last record of the journal that it contains.
+    pub(super) sequence: u64,
     pub(super) committed: Committed,
     pub(super) tail: Tail,
     pub(super) live: Live,
@@ -106,7 +112,8 @@ pub(super) struct State {
     pub(super) access: BTreeMap<Agent, Own<i64>>,
     /// Importances of agents' own.
     overrides: BTreeMap<Agent, Own<f32>>,
-    /// Vectors of rows of the columns that have none there.
+    /// Vectors of rows of the columns that have none there, or, in a state that was gone back to, have one that came
+    /// later.
     pub(super) filled: Filled,
     sizes: Sizes,
 }
@@ -122,9 +129,11 @@ impl State {
             dim,
             dtype,
             next_id,
+            journal_folded,
             ..
         } = *committed.manifest;
         State {
+            sequence: journal_folded,
             tail: Tail::new(dim, dtype, sizes.chunk_rows),
             live: committed.keys.live.clone(),
             next_id,
@@ -217,7 +226,8 @@ impl State {
     /// If there is no such row.
     pub(super) fn has_embedding(&self, row: usize) -> bool {
         let inv_norm: f32 = self.value(row, Column::InvNorm, TailChunk::inv_norms);
-        inv_norm != 0.0 || self.filled.get(row).is_some()
+        let filled = self.filled.get(row).map(|vector| vector.inv_norm);
+        filled.unwrap_or(inv_norm) != 0.0
     }
 
     /// Deletes the memory in a row, and says whether it was live.
@@ -255,6 +265,15 @@ impl State {
     /// If there is no such row.
     pub(super) fn importance_at_append(&self, row: usize) -> f32 {
         self.value(row, Column::Importance, |chunk| &chunk.importance)
+    }
+
+    /// The importance of a row that is an agent's own, and not the one given at append.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub(super) fn override_of(&self, agent: Agent, row: usize) -> Option<f32> {
+        let (own, given) = (self.importance(agent, row), self.importance_at_append(row));
+        (own.to_bits() != given.to_bits()).then_some(own)
     }
 
     /// An agent's importances, if it has some of its own.
@@ -363,7 +382,7 @@ impl State {
         if let Some(row) = self.tail.row_of_id(id) {
             return Some(self.committed.columns.rows + row);
         }
-        let ids: &[u64] = self.committed.columns.view(Column::Id);
+        let ids = self.committed.ids();
         // Where it is unless ids before it are missing, and else the last row it can be in: a search
         // reads memory all over the column.
         let last = usize::try_from(id.checked_sub(*ids.first()?)?).ok()?;
@@ -459,6 +478,7 @@ impl State {
             .map(|(&agent, own)| (agent, own.renumbered(kept, old, rows, new)))
             .collect();
         State {
+            sequence: self.sequence,
             access,
             overrides,
             // The columns hold them.
@@ -514,6 +534,8 @@ impl std::fmt::Debug for State {
             .finish_non_exhaustive()
     }
 }
+
+mod undo;
 
 #[cfg(test)]
 mod tests;

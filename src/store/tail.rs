@@ -146,6 +146,37 @@ impl Tail {
         (chunk, first..chunk.rows())
     }
 
+    /// How many rows have an id below this one.
+    pub(super) fn rows_below(&self, id: u64) -> usize {
+        let chunk = (self.chunks).partition_point(|(_, chunk)| chunk.ids[0] < id);
+        let Some((before, chunk)) = chunk.checked_sub(1).map(|chunk| &self.chunks[chunk]) else {
+            return 0;
+        };
+        let rows = before + chunk.ids.partition_point(|&other| other < id);
+        rows.saturating_sub(self.dropped)
+    }
+
+    /// Leaves the first `n` rows.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    pub(super) fn truncate(&mut self, n: usize) {
+        assert!(n <= self.rows, "{n} of {} rows", self.rows);
+        self.rows = n;
+        let end = self.dropped + n;
+        let whole = (self.chunks).partition_point(|(before, chunk)| before + chunk.rows() <= end);
+        let cut = self.chunks.drain(whole..).next();
+        if let Some((before, chunk)) = cut.filter(|(before, _)| *before < end) {
+            // Pushed anew: of two rows with one key the index has the later, which may be gone.
+            let mut left = self.empty.clone();
+            (0..end - before).for_each(|at| left.push(&chunk.row(self.dim, at)));
+            self.chunks.push((before, Arc::new(left)));
+        }
+        if self.chunks.is_empty() {
+            self.dropped = 0;
+        }
+    }
+
     /// The newest creation time in its chunks, in which rows may be that are in the columns by now.
     pub(super) fn newest_created(&self) -> Option<i64> {
         let chunks = self.chunks.iter();

@@ -9,6 +9,7 @@ use super::Store;
 use super::error::{SYNCING, WriteError};
 use super::files::{self, Files};
 use super::format::Column;
+use super::history;
 use super::journal::{Takeover, file_name, number_in};
 use super::log::{Log, salt};
 use super::manifest::{Manifest, create_anew};
@@ -33,6 +34,8 @@ impl Store {
         writing.check_lock()?;
         let mut manifest = Manifest::clone(&self.state().committed.manifest);
         manifest.sequence = manifest.next_sequence(&self.dir)?;
+        // What these held is held by the new one.
+        let superseded = manifest.journal_segment;
         let made = self.write_segment(writing, &mut manifest);
         let log = made.map_err(|error| writing.note(error.into()))?;
         let published = (self.publish(writing, &manifest)).and_then(|()| self.sync_own_name());
@@ -43,7 +46,13 @@ impl Store {
             }
             return Err(error);
         }
-        sweep(&*self.files, &self.dir, &manifest);
+        sweep(&*self.files, &self.dir, &manifest, superseded);
+        history::trim(
+            &*self.files,
+            &self.dir,
+            manifest.journal_segment,
+            self.history_bytes,
+        );
         let lead = writing.commits.lead_alone();
         let mut journal = writing.journal();
         self.change_state(&mut journal, |state| {
@@ -137,8 +146,8 @@ fn next_number(
 }
 
 /// Removes what a writer that was stopped left behind: files half written or no longer named, and bytes past
-/// the committed ones. As well as it goes; the next writer tries again.
-fn sweep(files: &dyn Files, dir: &Path, manifest: &Manifest) {
+/// the committed ones. As well as it goes; the next writer tries again. Segments below `superseded` are history.
+fn sweep(files: &dyn Files, dir: &Path, manifest: &Manifest, superseded: u64) {
     let Ok(names) = files.list(dir) else {
         return;
     };
@@ -150,9 +159,12 @@ fn sweep(files: &dyn Files, dir: &Path, manifest: &Manifest) {
             (column.sequence_in(manifest.dtype, name)).is_some()
                 && manifest.column(column).file != name
         });
-        let segment = number_in(name.strip_suffix(".tmp").unwrap_or(name))
-            .is_some_and(|_| name != file_name(manifest.journal_segment));
-        if column || segment || Manifest::is_temporary(name) {
+        let segment = number_in(name)
+            .is_some_and(|number| number >= superseded && number != manifest.journal_segment);
+        let half_made = name
+            .strip_suffix(".tmp")
+            .is_some_and(|name| number_in(name).is_some());
+        if column || segment || half_made || Manifest::is_temporary(name) {
             let _ = files.remove_file(&dir.join(name));
         }
     }

@@ -1,85 +1,28 @@
-//! Touches, importances and deletes: a record in the journal, and the same in memory.
+//! Touches: a record in the journal, and the same in memory.
 
-use super::Promise;
-use super::Store;
-use super::current::Current;
-use super::error::{DeleteError, ImportanceError, TouchError, WriteError};
-use super::journal::{Body, Ids, encode};
+use super::error::{TouchError, WriteError};
+use super::journal::{Body, Ids, NOT_TOUCHED, Numbers, Seen, Touch, encode};
 use super::own::Agent;
-use super::writing::{Journal, Writing};
+use super::writing::Writing;
+use super::{Snapshot, Store};
 
-/// An id that no memory ever had.
-struct NoId {
-    id: u64,
-    next: u64,
-}
+/// Bytes of a touch's note at most.
+const MAX_NOTE_BYTES: usize = 1 << 16;
 
-/// What is done to some memories.
-#[derive(Clone, Copy)]
-enum Change {
-    Touch {
-        agent: Agent,
-        now: i64,
-    },
-    /// `None`: the one it was stored with.
-    Importance {
-        agent: Agent,
-        importance: Option<f32>,
-    },
-    Delete,
-}
-
-impl Change {
-    /// Whether a live memory is another one afterwards.
-    fn alters(self, current: &Current, row: usize) -> bool {
-        match self {
-            Change::Touch { agent, now } => current.is_older(agent, row, now),
-            Change::Importance { agent, importance } => {
-                let state = current.untouched();
-                let new = importance.unwrap_or_else(|| state.importance_at_append(row));
-                state.importance(agent, row).to_bits() != new.to_bits()
-            }
-            Change::Delete => true,
-        }
-    }
-
-    fn body(self, ids: Ids<'_>) -> Body<'_> {
-        match self {
-            Change::Touch { agent, now } => {
-                let agent = agent.0;
-                Body::Touch { agent, now, ids }
-            }
-            Change::Importance { agent, importance } => {
-                let agent = agent.0;
-                Body::Importance {
-                    agent,
-                    importance,
-                    ids,
-                }
-            }
-            Change::Delete => Body::Delete { ids },
-        }
-    }
-
-    fn apply(self, store: &Store, journal: &mut Journal, rows: &[(usize, u64)]) {
-        let rows = rows.iter().map(|&(row, _)| row);
-        match self {
-            Change::Touch { agent, now } => {
-                let mut current = store.current();
-                rows.for_each(|row| current.touch(agent, row, now));
-            }
-            Change::Importance { agent, importance } => store.change_state(journal, |state| {
-                rows.for_each(|row| {
-                    state.set_importance(agent, row, importance);
-                });
-            }),
-            Change::Delete => store.change_state(journal, |state| {
-                rows.for_each(|row| {
-                    state.delete(row);
-                });
-            }),
-        }
-    }
+/// A touch, and what is to be remembered of it.
+#[derive(Clone, Copy, Debug)]
+pub struct NewTouch<'a> {
+    /// Who retrieved.
+    pub agent: Agent,
+    /// What was retrieved.
+    pub ids: &'a [u64],
+    /// When, in microseconds since the Unix epoch.
+    pub now: i64,
+    /// Bytes of the caller's, 65,536 at most: the question, say.
+    pub note: &'a [u8],
+    /// The snapshot of this store that was ranked, so that [`Store::before`] goes back to it: by now others may
+    /// have changed the store. `None`: the store as it is just before the touch.
+    pub seen: Option<&'a Snapshot>,
 }
 
 impl Store {
@@ -95,105 +38,103 @@ impl Store {
     /// If no memory ever had an id, or the record cannot be written. Nothing was touched then; after a sync that
     /// failed it may have been.
     pub fn touch(&self, agent: Agent, ids: &[u64], now: i64) -> Result<(), TouchError> {
-        match self.record(ids, Change::Touch { agent, now }, self.durability.touches) {
-            Ok(Ok(_)) => Ok(()),
-            Ok(Err(NoId { id, next })) => Err(TouchError::NoId { id, next }),
-            Err(error) => Err(error.into()),
-        }
+        self.touch_with(&NewTouch {
+            agent,
+            ids,
+            now,
+            note: b"",
+            seen: None,
+        })
+        .map(|_| ())
     }
 
-    /// Gives the memories with these ids an importance of `agent`'s own, or takes it away (`None`), and gives how many
-    /// of them had another. Other agents keep theirs. For an agent without one, a memory has the
-    /// importance that it was stored with; that one stays as it is, and is corrected by giving the store's own
-    /// agent another. Of a deleted memory nothing is recorded.
+    /// As [`touch`](Store::touch), with a note and what was ranked. Gives the number of the touch's record, by which
+    /// [`before`](Store::before) finds it; `None` if there is none, because the touch alters no last access. (With
+    /// [`OpenOptions::history_bytes`](super::OpenOptions::history_bytes) there is one if there is an id.)
     ///
     /// # Errors
-    /// If the importance is not finite, no memory ever had an id, or the record cannot be written. Nothing was changed
-    /// then; after a sync that failed it may have been.
-    pub fn set_importance(
-        &self,
-        agent: Agent,
-        ids: &[u64],
-        importance: Option<f32>,
-    ) -> Result<usize, ImportanceError> {
-        if let Some(value) = importance.filter(|value| !value.is_finite()) {
-            return Err(ImportanceError::NotFinite { value });
-        }
-        // No -0: least and greatest must not depend on the order.
-        let importance = importance.map(|value| value + 0.0);
-        let change = Change::Importance { agent, importance };
-        match self.record(ids, change, self.durability.appends) {
-            Ok(Ok(changed)) => Ok(changed),
-            Ok(Err(NoId { id, next })) => Err(ImportanceError::NoId { id, next }),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// Deletes the memories with these ids, and gives how many of them were there. A deleted memory is no
-    /// candidate any more, its id is never given again, and its key is free. Evidence that names it names a
-    /// memory that is missing. Its bytes stay until a [compaction](Store::compact).
+    /// As [`touch`](Store::touch), or a note that is too long.
     ///
-    /// # Errors
-    /// If no memory ever had an id, or the record cannot be written. Nothing was deleted then; after a sync that
-    /// failed it may have been.
-    pub fn delete(&self, ids: &[u64]) -> Result<usize, DeleteError> {
-        match self.record(ids, Change::Delete, self.durability.appends) {
-            Ok(Ok(deleted)) => Ok(deleted),
-            Ok(Err(NoId { id, next })) => Err(DeleteError::NoId { id, next }),
-            Err(error) => Err(error.into()),
-        }
+    /// # Panics
+    /// If `seen` was not taken of this store and holds what this one does not.
+    pub fn touch_with(&self, touch: &NewTouch<'_>) -> Result<Option<u64>, TouchError> {
+        self.record_touch(touch, self.history_bytes > 0)
     }
 
-    /// Writes a record about the live memories among `ids` that it changes something of, each once, and
-    /// applies it to them. Gives their number.
-    fn record(
+    /// [`touch_with`](Store::touch_with). `always`: there is a record if there is an id.
+    pub(crate) fn record_touch(
         &self,
-        ids: &[u64],
-        change: Change,
-        promise: Promise,
-    ) -> Result<Result<usize, NoId>, WriteError> {
+        touch: &NewTouch<'_>,
+        always: bool,
+    ) -> Result<Option<u64>, TouchError> {
+        let NewTouch {
+            agent, now, note, ..
+        } = *touch;
         self.writing()?;
         // Ids that were given stay so: no need to look again when it is this handle's turn.
         let next = self.current().untouched().next_id;
-        if let Some(&id) = ids.iter().find(|&&id| id >= next) {
-            return Ok(Err(NoId { id, next }));
+        if let Some(&id) = touch.ids.iter().find(|&&id| id >= next) {
+            return Err(TouchError::NoId { id, next });
         }
+        if note.len() > MAX_NOTE_BYTES {
+            let (bytes, most) = (note.len(), MAX_NOTE_BYTES);
+            return Err(TouchError::Note { bytes, most });
+        }
+        let mut ids = touch.ids.to_vec();
+        ids.sort_unstable();
+        ids.dedup();
+        let (mut before, mut rows) = (Vec::with_capacity(ids.len()), Vec::new());
+
         let writing = self.journal_to_write()?;
         let mut journal = writing.journal();
-        let mut rows = Vec::new();
-        {
+        let seen = {
             let current = self.current();
             let state = current.untouched();
-            for &id in ids {
-                if let Some(row) = state.slot_of_id(id)
-                    && state.live.is_live(row)
-                    && change.alters(&current, row)
-                {
-                    rows.push((row, id));
-                }
+            for &id in &ids {
+                let row = state.slot_of_id(id);
+                let row = row.filter(|&row| state.live.is_live(row));
+                let last = row.map_or(NOT_TOUCHED, |row| current.last_access(agent, row));
+                rows.extend(row.filter(|_| last < now));
+                before.push(last);
             }
-        }
-        rows.sort_unstable();
-        rows.dedup();
-        if rows.is_empty() {
+            let latest = Seen {
+                sequence: journal.last_sequence,
+                next_id: state.next_id,
+                touch: None,
+            };
+            let seen = touch.seen.map_or(latest, Snapshot::seen);
+            assert!(
+                seen.sequence <= latest.sequence && seen.next_id <= latest.next_id,
+                "a snapshot of another store"
+            );
+            seen
+        };
+        let is_written = !rows.is_empty() || (always && !ids.is_empty());
+        let sequence = if is_written {
+            let mut record = Vec::new();
+            let body = Body::Touch(Touch {
+                agent: agent.0,
+                now,
+                seen,
+                ids: Ids::new(&ids),
+                before: Numbers::new(&before),
+                note,
+            });
+            encode(&body, &mut record).map_err(|e| self.too_long(e))?;
+            let sequence = self.write_record(writing, &mut journal, &mut record)?;
+            self.current().touch(sequence, agent, &rows, now);
+            sequence
+        } else {
             // Another thread may have written, and not yet synced, what leaves nothing to do.
-            let last = journal.last_sequence;
-            drop(journal);
-            self.keep_promise(writing, last, promise)?;
-            return Ok(Ok(0));
-        }
-        let ids: Vec<u64> = rows.iter().map(|&(_, id)| id).collect();
-        let mut record = Vec::new();
-        encode(&change.body(Ids::new(&ids)), &mut record).map_err(|e| self.too_long(e))?;
-        let sequence = self.write_record(writing, &mut journal, &mut record)?;
-        change.apply(self, &mut journal, &rows);
+            journal.last_sequence
+        };
         drop(journal);
-        self.keep_promise(writing, sequence, promise)?;
-        Ok(Ok(rows.len()))
+        self.keep_promise(writing, sequence, self.durability.touches)?;
+        Ok(is_written.then_some(sequence))
     }
 
     /// What this handle writes with, once it has a segment of its own.
-    fn journal_to_write(&self) -> Result<&Writing, WriteError> {
+    pub(super) fn journal_to_write(&self) -> Result<&Writing, WriteError> {
         let writing = self.writing()?;
         if writing.journal().log.is_none() {
             let turn = writing.turn(&self.dir)?;

@@ -6,6 +6,7 @@ use super::entries;
 use super::error::OpenError;
 use super::files::{Disk, Files};
 use super::format::Column;
+use super::history;
 use super::journal::{Body, Dropped};
 use super::live::Live;
 use super::manifest::Manifest;
@@ -18,6 +19,7 @@ use std::collections::hash_map::Entry as Slot;
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::sync::Arc;
 
 /// What [`verify`] found.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -39,6 +41,9 @@ pub struct VerifyReport {
     pub uncommitted_bytes: u64,
     /// Records of the journal that the columns do not hold yet.
     pub records: u64,
+    /// Records of the journal that the columns hold, and that are [kept](super::OpenOptions::history_bytes). What is
+    /// damaged in them is damage, and concerns nothing that the store holds.
+    pub kept_records: u64,
     /// What the journal's files hold beside whole records, which is left out: no damage (see
     /// [`Recovery`](super::Recovery)).
     pub dropped: Vec<Dropped>,
@@ -69,7 +74,11 @@ pub fn verify(path: impl AsRef<Path>) -> Result<VerifyReport, OpenError> {
 /// As [`verify`].
 pub fn verify_on(files: &dyn Files, path: impl AsRef<Path>) -> Result<VerifyReport, OpenError> {
     let dir = path.as_ref();
-    read_whole(files, dir, |manifest| check_current(files, dir, manifest))
+    read_whole(files, dir, |manifest| {
+        let mut report = check_current(files, dir, manifest)?;
+        report.kept_records = history::check(files, dir, manifest, &mut report.damages);
+        Ok(report)
+    })
 }
 
 /// Checks what `manifest` commits. Only a file that a writer has replaced meanwhile is an error, for
@@ -133,7 +142,7 @@ fn check(files: &dyn Files, dir: &Path, manifest: &Manifest) -> VerifyReport {
         report.uncommitted_bytes += found.unwrap_or(0).saturating_sub(committed);
         (report.damages).extend(column::check(&path, &entry.sums, bytes.as_slice()));
         columns.paths.push(path);
-        columns.bytes.push(bytes);
+        columns.bytes.push(Arc::new(bytes));
     }
     // What a later record of the journal deletes has no key either.
     let mut deletes = HashSet::new();

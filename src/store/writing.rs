@@ -113,9 +113,12 @@ impl Store {
     /// Changes the state for those who look from now on. Nobody else changes it meanwhile, as who does has the
     /// journal. Nobody who looks has to wait for the change, nor for the end of what only the state before had (64
     /// MiB of a tail, or mapped columns, took 90 ms to let go).
-    pub(super) fn change_state(&self, _: &mut Journal, change: impl FnOnce(&mut State)) {
+    ///
+    /// It contains all records that were written, as what each of them does is done before the journal is let go.
+    pub(super) fn change_state(&self, journal: &mut Journal, change: impl FnOnce(&mut State)) {
         let mut state = State::clone(&self.state());
         change(&mut state);
+        state.sequence = journal.last_sequence;
         let before = std::mem::replace(self.current().state(), Arc::new(state));
         drop(before);
     }
@@ -129,7 +132,10 @@ impl Store {
     ) {
         let mut current = self.current();
         match Arc::get_mut(current.state()) {
-            Some(state) => change(state),
+            Some(state) => {
+                change(state);
+                state.sequence = journal.last_sequence;
+            }
             None => {
                 drop(current);
                 self.change_state(journal, change);

@@ -4,8 +4,8 @@ use crate::owned::Owned;
 use crate::workload::model::{Op, Row, Setup, State};
 use memorank::store::files::Files;
 use memorank::store::{
-    Agent, AppendError, CreateOptions, DeleteError, EmbedError, ImportanceError, OpenError,
-    OpenOptions, Promise, ReadError, Store, TouchError, WriteError, verify_on,
+    Agent, AppendError, CreateOptions, DeleteError, EmbedError, HistoryError, ImportanceError,
+    OpenError, OpenOptions, Promise, ReadError, Store, TouchError, WriteError, verify_on,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -70,6 +70,7 @@ pub fn open(files: Arc<dyn Files>, setup: &Setup, read_only: bool) -> Result<Sto
         in_memory: setup.in_memory,
         durability: setup.durability,
         checkpoint_bytes: setup.checkpoint_bytes,
+        history_bytes: setup.history_bytes,
     };
     Store::open_on(files, PATH, &options)
 }
@@ -180,6 +181,26 @@ pub fn observe(store: &Store) -> State {
     State {
         rows,
         next_id: store.next_id(),
+    }
+}
+
+/// Fails if the store cannot go back to what each touch saw that its journal holds, unless that is for a reason that
+/// may be.
+pub fn go_back(store: &Store) {
+    let touches = store.touches().expect("no segment is damaged");
+    for (sequence, touched) in touches {
+        match store.before(sequence) {
+            Ok((before, again)) => {
+                assert!(before.sequence() < sequence);
+                assert_eq!(again, touched);
+            }
+            Err(
+                HistoryError::NotKept { .. }
+                | HistoryError::Gap { .. }
+                | HistoryError::Compacted { .. },
+            ) => {}
+            Err(error) => panic!("no way back to record {sequence}: {error}"),
+        }
     }
 }
 

@@ -84,6 +84,7 @@ fn fill() {
         in_memory: false,
         durability: Durability::default(),
         checkpoint_bytes: u64::MAX,
+        history_bytes: 0,
     };
     let mut stage = Stage {
         ballast: path.with_file_name("ballast"),

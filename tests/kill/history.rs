@@ -28,6 +28,7 @@ pub fn open(path: &Path, setup: &Setup, read_only: bool) -> Result<Store, OpenEr
         in_memory: setup.in_memory,
         durability: setup.durability,
         checkpoint_bytes: setup.checkpoint_bytes,
+        history_bytes: setup.history_bytes,
     };
     Store::open_with(path, &options)
 }

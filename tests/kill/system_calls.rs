@@ -32,6 +32,7 @@ fn setup() -> Setup {
         in_memory: false,
         durability: Durability::default(),
         checkpoint_bytes: u64::MAX,
+        history_bytes: 0,
     }
 }
 

@@ -224,7 +224,7 @@ fn a_full_disk_is_not_for_ever() {
         }
     };
     let options = OpenOptions {
-        checkpoint_bytes: 2_000,
+        checkpoint_bytes: 4000,
         ..OpenOptions::default()
     };
     let store = Store::open_on(watched(&files, hook), STORE, &options).unwrap();

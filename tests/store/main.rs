@@ -17,6 +17,7 @@ mod durability;
 mod embed;
 mod example;
 mod failures;
+mod history;
 mod importance;
 mod in_memory;
 mod journal_damage;

@@ -154,20 +154,20 @@ impl Model {
 }
 
 /// Where a store is.
-enum Place {
+pub enum Place {
     Memory(InMemory),
     Disk(tempfile::TempDir, PathBuf),
 }
 
 impl Place {
-    fn files(&self) -> Arc<dyn Files> {
+    pub fn files(&self) -> Arc<dyn Files> {
         match self {
             Place::Memory(files) => Arc::new(files.clone()),
             Place::Disk(..) => Arc::new(Disk),
         }
     }
 
-    fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         match self {
             Place::Memory(_) => Path::new(STORE),
             Place::Disk(_, path) => path,
@@ -175,7 +175,7 @@ impl Place {
     }
 
     /// What a process that was killed now would leave, from now on.
-    fn kill(&mut self) {
+    pub fn kill(&mut self) {
         match self {
             Place::Memory(files) => *files = killed(files),
             Place::Disk(dir, path) => {
@@ -187,7 +187,7 @@ impl Place {
         }
     }
 
-    fn open(&self, options: &OpenOptions) -> Store {
+    pub fn open(&self, options: &OpenOptions) -> Store {
         Store::open_on(self.files(), self.path(), options).unwrap()
     }
 }

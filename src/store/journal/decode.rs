@@ -2,10 +2,12 @@
 //! against what is left before it is used.
 
 use super::record::{
-    APPEND, Body, DELETE, EMBED, HEAD_BYTES, Head, IMPORTANCE, Ids, Record, Row, TOUCH, Vector,
+    APPEND, Body, DELETE, EMBED, HEAD_BYTES, Head, IMPORTANCE, Ids, Numbers, Record, Row, Seen,
+    TOUCH, Touch, Vector,
 };
 use crate::store::evidence;
 use crate::store::format::NO_EXPIRY;
+use bytemuck::Pod;
 
 /// Bytes that have the right sum and are no body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,11 +45,19 @@ pub(super) fn decode<'a>(
             }
             Body::Append { first_id, rows }
         }
-        TOUCH => Body::Touch {
-            agent: reader.u32()?,
-            now: reader.i64()?,
-            ids: reader.ids()?,
-        },
+        TOUCH => {
+            let (agent, now) = (reader.u32()?, reader.i64()?);
+            let seen = reader.seen(head.sequence)?;
+            let ids = reader.ids()?;
+            Body::Touch(Touch {
+                agent,
+                now,
+                seen,
+                ids,
+                before: reader.numbers(ids.len())?,
+                note: reader.span()?,
+            })
+        }
         DELETE => Body::Delete { ids: reader.ids()? },
         EMBED => {
             let count = reader.u32()?;
@@ -58,11 +68,16 @@ pub(super) fn decode<'a>(
             }
             Body::Embed { vectors }
         }
-        IMPORTANCE => Body::Importance {
-            agent: reader.u32()?,
-            importance: reader.importance_or_none()?,
-            ids: reader.ids()?,
-        },
+        IMPORTANCE => {
+            let (agent, importance) = (reader.u32()?, reader.importance_or_none()?);
+            let ids = reader.ids()?;
+            Body::Importance {
+                agent,
+                importance,
+                ids,
+                before: reader.importances_before(ids.len())?,
+            }
+        }
         _ => {
             return Err(Undecodable {
                 at: HEAD_BYTES,
@@ -144,8 +159,12 @@ impl<'a> Reader<'a> {
 
     fn ids(&mut self) -> Result<Ids<'a>, Undecodable> {
         let count = self.u32()?;
-        let len = u64::from(count) * size_of::<u64>() as u64;
-        Ok(Ids(self.take(usize::try_from(len).unwrap_or(usize::MAX))?))
+        self.numbers(usize::try_from(count).unwrap_or(usize::MAX))
+    }
+
+    fn numbers<T: Pod>(&mut self, count: usize) -> Result<Numbers<'a, T>, Undecodable> {
+        let bytes = count.saturating_mul(size_of::<T>());
+        Ok(Numbers::of(self.take(bytes)?))
     }
 
     /// A value, if it is one that a column may hold.
@@ -163,12 +182,40 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// What the retrieval of the touch `sequence` saw: what came before it.
+    fn seen(&mut self, sequence: u64) -> Result<Seen, Undecodable> {
+        let what = "it saw what came after it";
+        let seen = self.allowed(Self::u64, |&seen| seen < sequence, what)?;
+        let next_id = self.u64()?;
+        let touches = seen + 1..sequence;
+        let is_touch = |touch: &u64| *touch == 0 || touches.contains(touch);
+        let touch = self.allowed(Self::u64, is_touch, what)?;
+        Ok(Seen {
+            sequence: seen,
+            next_id,
+            touch: (touch != 0).then_some(touch),
+        })
+    }
+
     fn importance(&mut self) -> Result<f32, Undecodable> {
         self.allowed(
             Self::f32,
-            |x| x.is_finite() && x.to_bits() != (-0.0_f32).to_bits(),
+            is_importance,
             "an importance in it is not finite, or -0",
         )
+    }
+
+    fn importances_before(&mut self, count: usize) -> Result<Numbers<'a, f32>, Undecodable> {
+        let at = self.at;
+        let before: Numbers<'_, f32> = self.numbers(count)?;
+        let is_none = |x: &f32| x.to_bits() == f32::NAN.to_bits();
+        match (before.iter()).position(|x| !is_none(&x) && !is_importance(&x)) {
+            None => Ok(before),
+            Some(wrong) => Err(Undecodable {
+                at: at + wrong * size_of::<f32>(),
+                what: "an importance in it is neither finite nor none, or -0",
+            }),
+        }
     }
 
     fn importance_or_none(&mut self) -> Result<Option<f32>, Undecodable> {
@@ -243,4 +290,8 @@ impl<'a> Reader<'a> {
             payload,
         })
     }
+}
+
+fn is_importance(x: &f32) -> bool {
+    x.is_finite() && x.to_bits() != (-0.0_f32).to_bits()
 }

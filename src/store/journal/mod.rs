@@ -20,7 +20,9 @@ mod replay;
 mod salvage;
 mod segment;
 
-pub(super) use record::{Body, Ids, Place, Record, Row, TooLong, Vector, encode, seal};
+pub(super) use record::{
+    Body, Ids, NOT_TOUCHED, Numbers, Place, Record, Row, Seen, TooLong, Touch, Vector, encode, seal,
+};
 pub use replay::Dropped;
 pub(super) use replay::{Replay, Segment};
 pub(super) use salvage::{header_of, is_continuation, salvage};

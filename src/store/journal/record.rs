@@ -2,6 +2,8 @@
 
 use crate::store::format::NO_EXPIRY;
 use crate::store::memory::NewMemory;
+use bytemuck::Pod;
+use std::marker::PhantomData;
 use thiserror::Error;
 use xxhash_rust::xxh3::Xxh3;
 
@@ -45,8 +47,8 @@ pub(in crate::store) enum Body<'a> {
     /// Memories were appended, all of them or none. They have the ids from `first_id` on; ids that were
     /// left out before it are never given.
     Append { first_id: u64, rows: Vec<Row<'a>> },
-    /// Memories were retrieved by `agent` at `now`.
-    Touch { agent: u32, now: i64, ids: Ids<'a> },
+    /// Memories were retrieved.
+    Touch(Touch<'a>),
     /// Memories were deleted.
     Delete { ids: Ids<'a> },
     /// Memories that were stored without a vector were given one.
@@ -56,7 +58,44 @@ pub(in crate::store) enum Body<'a> {
         agent: u32,
         importance: Option<f32>,
         ids: Ids<'a>,
+        /// What each was for the agent before; NaN: the one it was stored with.
+        before: Numbers<'a, f32>,
     },
+}
+
+/// Memories that were retrieved by `agent` at `now`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::store) struct Touch<'a> {
+    pub(in crate::store) agent: u32,
+    pub(in crate::store) now: i64,
+    pub(in crate::store) seen: Seen,
+    pub(in crate::store) ids: Ids<'a>,
+    /// The agent's last access of each before; [`NOT_TOUCHED`] of one that was deleted.
+    pub(in crate::store) before: Numbers<'a, i64>,
+    /// The caller's.
+    pub(in crate::store) note: &'a [u8],
+}
+
+/// Stands for the last access of a memory that a touch names and that was deleted by then: no touch is later.
+pub(in crate::store) const NOT_TOUCHED: i64 = i64::MAX;
+
+impl Touch<'_> {
+    /// The memories whose last access it altered, and what that was before.
+    pub(in crate::store) fn altered(&self) -> impl Iterator<Item = (u64, i64)> {
+        let all = self.ids.iter().zip(self.before.iter());
+        all.filter(|&(_, before)| before < self.now)
+    }
+}
+
+/// What a retrieval saw that a touch is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::store) struct Seen {
+    /// The last record that it saw the effect of.
+    pub(in crate::store) sequence: u64,
+    /// The id of the next memory: an append past the journal has no record.
+    pub(in crate::store) next_id: u64,
+    /// The record of a touch after that one. It saw what that touch's retrieval saw, and the touch.
+    pub(in crate::store) touch: Option<u64>,
 }
 
 /// A memory as a record holds it. Its id follows from its place.
@@ -109,22 +148,31 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Ids, as little-endian bytes that need not be aligned.
+/// Numbers, as little-endian bytes that need not be aligned.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::store) struct Ids<'a>(pub(super) &'a [u8]);
+pub(in crate::store) struct Numbers<'a, T>(&'a [u8], PhantomData<T>);
 
-impl<'a> Ids<'a> {
-    pub(in crate::store) fn new(ids: &'a [u64]) -> Ids<'a> {
-        Ids(bytemuck::cast_slice(ids))
+pub(in crate::store) type Ids<'a> = Numbers<'a, u64>;
+
+impl<'a, T> Numbers<'a, T> {
+    /// The numbers that these bytes are.
+    pub(super) const fn of(bytes: &'a [u8]) -> Numbers<'a, T> {
+        Numbers(bytes, PhantomData)
+    }
+}
+
+impl<'a, T: Pod> Numbers<'a, T> {
+    pub(in crate::store) fn new(numbers: &'a [T]) -> Numbers<'a, T> {
+        Numbers::of(bytemuck::cast_slice(numbers))
     }
 
     pub(in crate::store) fn len(self) -> usize {
-        self.0.len() / size_of::<u64>()
+        self.0.len() / size_of::<T>()
     }
 
-    pub(in crate::store) fn iter(self) -> impl ExactSizeIterator<Item = u64> + 'a {
-        let (ids, _) = self.0.as_chunks::<{ size_of::<u64>() }>();
-        ids.iter().map(|&id| u64::from_le_bytes(id))
+    pub(in crate::store) fn iter(self) -> impl ExactSizeIterator<Item = T> + 'a {
+        let numbers = self.0.chunks_exact(size_of::<T>());
+        numbers.map(bytemuck::pod_read_unaligned)
     }
 }
 
@@ -191,11 +239,16 @@ fn put_body(body: &Body<'_>, out: &mut Vec<u8>) {
             out.extend((rows.len() as u32).to_le_bytes());
             rows.iter().for_each(|row| put_row(row, out));
         }
-        Body::Touch { agent, now, ids } => {
+        Body::Touch(touch) => {
             out.push(TOUCH);
-            out.extend(agent.to_le_bytes());
-            out.extend(now.to_le_bytes());
-            put_ids(*ids, out);
+            out.extend(touch.agent.to_le_bytes());
+            out.extend(touch.now.to_le_bytes());
+            out.extend(touch.seen.sequence.to_le_bytes());
+            out.extend(touch.seen.next_id.to_le_bytes());
+            out.extend(touch.seen.touch.unwrap_or(0).to_le_bytes());
+            put_ids(touch.ids, out);
+            out.extend_from_slice(touch.before.0);
+            put_span(touch.note, out);
         }
         Body::Delete { ids } => {
             out.push(DELETE);
@@ -214,12 +267,14 @@ fn put_body(body: &Body<'_>, out: &mut Vec<u8>) {
             agent,
             importance,
             ids,
+            before,
         } => {
             out.push(IMPORTANCE);
             out.extend(agent.to_le_bytes());
             out.push(importance.is_some().into());
             out.extend(importance.iter().flat_map(|value| value.to_le_bytes()));
             put_ids(*ids, out);
+            out.extend_from_slice(before.0);
         }
     }
 }
@@ -227,6 +282,11 @@ fn put_body(body: &Body<'_>, out: &mut Vec<u8>) {
 fn put_ids(ids: Ids<'_>, out: &mut Vec<u8>) {
     out.extend((ids.len() as u32).to_le_bytes());
     out.extend_from_slice(ids.0);
+}
+
+fn put_span(bytes: &[u8], out: &mut Vec<u8>) {
+    out.extend((bytes.len() as u32).to_le_bytes());
+    out.extend_from_slice(bytes);
 }
 
 fn put_row(row: &Row<'_>, out: &mut Vec<u8>) {
@@ -245,8 +305,7 @@ fn put_row(row: &Row<'_>, out: &mut Vec<u8>) {
         row.payload,
         row.evidence,
     ] {
-        out.extend((bytes.len() as u32).to_le_bytes());
-        out.extend_from_slice(bytes);
+        put_span(bytes, out);
     }
     if let Some(vector) = row.vector {
         out.extend_from_slice(vector.elements);

@@ -338,9 +338,11 @@ impl<'a> Records<'a> {
                 self.next_id = self.next_id.max(first_id + rows.len() as u64);
                 Ok(())
             }
-            Body::Touch { agent, now, ids } => {
-                self.touches.extend(ids.iter().map(|id| (id, *agent, *now)));
-                self.given(ids.iter());
+            Body::Touch(touch) => {
+                let all = touch.ids.iter().map(|id| (id, touch.agent, touch.now));
+                self.touches.extend(all);
+                self.given(touch.ids.iter());
+                self.next_id = self.next_id.max(touch.seen.next_id);
                 Ok(())
             }
             Body::Delete { ids } => {
@@ -360,6 +362,7 @@ impl<'a> Records<'a> {
                 agent,
                 importance,
                 ids,
+                before: _,
             } => {
                 let all = ids.iter().map(|id| (id, *agent, *importance));
                 self.overrides.extend(all);

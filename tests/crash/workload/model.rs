@@ -17,6 +17,7 @@ pub struct Setup {
     pub in_memory: bool,
     pub durability: Durability,
     pub checkpoint_bytes: u64,
+    pub history_bytes: u64,
 }
 
 impl Setup {
@@ -30,6 +31,7 @@ impl Setup {
                 touches: random.pick(&[Promise::Written, Promise::Written, Promise::OnDisk]),
             },
             checkpoint_bytes: random.pick(&[u64::MAX, u64::MAX, 4000, 300]),
+            history_bytes: random.pick(&[0, 0, 2000, u64::MAX]),
         }
     }
 }

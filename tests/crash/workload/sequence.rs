@@ -43,10 +43,10 @@ pub fn run(setup: Random, choices: impl Iterator<Item = Random>, mut last: Rando
     made
 }
 
-/// The sequence that bytes stand for: six for the kind of store, eight for each choice, eight for the last. A change
+/// The sequence that bytes stand for: seven for the kind of store, eight for each choice, eight for the last. A change
 /// of one byte changes one choice.
 pub fn run_bytes(bytes: &[u8]) -> Made {
-    const SETUP_BYTES: usize = 6;
+    const SETUP_BYTES: usize = 7;
     const CHOICE_BYTES: usize = 8;
     // More would be slow, and say nothing new.
     const MOST: usize = 40;

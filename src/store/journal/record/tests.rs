@@ -125,23 +125,54 @@ proptest! {
     }
 
     #[test]
-    fn touches_and_deletes_come_back(agent: u32, now: i64, ids in vec(any::<u64>(), 0..9)) {
+    fn touches_and_deletes_come_back(
+        agent: u32,
+        now: i64,
+        touched in vec(any::<(u64, i64)>(), 0..9),
+        seen in (0..PLACE.sequence, any::<u64>()),
+        later in proptest::option::of(1..PLACE.sequence),
+        note in vec(any::<u8>(), 0..9),
+    ) {
+        let (ids, before): (Vec<u64>, Vec<i64>) = touched.iter().copied().unzip();
         let read = Ids::new(&ids);
         prop_assert_eq!(read.len(), ids.len());
         prop_assert!(read.iter().eq(ids.iter().copied()));
-        comes_back(Body::Touch { agent, now, ids: read })?;
+        let touch = Touch {
+            agent,
+            now,
+            seen: Seen {
+                sequence: seen.0,
+                next_id: seen.1,
+                touch: later.filter(|&later| later > seen.0),
+            },
+            ids: read,
+            before: Numbers::new(&before),
+            note: &note,
+        };
+        let altered = touched.into_iter().filter(|&(_, before)| before < now);
+        prop_assert!(touch.altered().eq(altered));
+        comes_back(Body::Touch(touch))?;
         comes_back(Body::Delete { ids: read })?;
     }
 
     #[test]
     fn embeds_and_importances_come_back(
         agent: u32,
-        ids in vec(any::<u64>(), 0..9),
+        ids in vec((any::<u64>(), proptest::option::of(-9.0..9.0_f32)), 0..9),
         vectors in vec((any::<u64>(), f32::MIN_POSITIVE..f32::MAX, any::<[u8; EMBEDDING_BYTES]>()), 0..5),
         importance in proptest::option::of(-9.0..9.0_f32),
     ) {
         let importance = importance.map(|value| value + 0.0);
-        comes_back(Body::Importance { agent, importance, ids: Ids::new(&ids) })?;
+        let (ids, before): (Vec<u64>, Vec<_>) = ids.into_iter().unzip();
+        let before: Vec<f32> = (before.into_iter())
+            .map(|before| before.map_or(f32::NAN, |value| value + 0.0))
+            .collect();
+        comes_back(Body::Importance {
+            agent,
+            importance,
+            ids: Ids::new(&ids),
+            before: Numbers::new(&before),
+        })?;
         let vectors = vectors.iter().map(|(id, inv_norm, elements)| {
             (*id, Vector { inv_norm: *inv_norm, elements })
         });
@@ -177,19 +208,36 @@ proptest! {
 
 #[test]
 fn records_are_laid_out_as_described() {
-    let (agent, now, ids) = (1, -2, Ids::new(&[3, 0x0102030405060708]));
-    let record = encoded(&Body::Touch { agent, now, ids });
+    let agent = 1;
+    let record = encoded(&Body::Touch(Touch {
+        agent,
+        now: -2,
+        seen: Seen {
+            sequence: 12,
+            next_id: 10,
+            touch: Some(14),
+        },
+        ids: Ids::new(&[3, 0x0102030405060708]),
+        before: Numbers::new(&[-3, NOT_TOUCHED]),
+        note: b"why",
+    }));
     let sum =
         xxhash_rust::xxh3::xxh3_64_with_seed(&[&record[..24], &record[32..]].concat(), PLACE.salt);
     let expected = [
         &b"MRJ1"[..],
-        &[33, 0, 0, 0],
+        &[80, 0, 0, 0],
         &[17, 0, 0, 0, 0, 0, 0, 0],
         &[0x67, 0x12, 0, 0, 0, 0, 0, 0],
         &sum.to_le_bytes(),
         &[2, 1, 0, 0, 0],
         &[0xfe, 255, 255, 255, 255, 255, 255, 255],
+        &[12, 0, 0, 0, 0, 0, 0, 0],
+        &[10, 0, 0, 0, 0, 0, 0, 0],
+        &[14, 0, 0, 0, 0, 0, 0, 0],
         &[2, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 8, 7, 6, 5, 4, 3, 2, 1],
+        &[0xfd, 255, 255, 255, 255, 255, 255, 255],
+        &[255, 255, 255, 255, 255, 255, 255, 127],
+        b"\x03\0\0\0why",
     ];
     assert_eq!(record, expected.concat());
     assert_eq!(record[..4], 0x314a_524d_u32.to_le_bytes());
@@ -214,19 +262,26 @@ fn records_are_laid_out_as_described() {
     ];
     assert_eq!(embed[HEAD_BYTES..], expected.concat());
 
-    let importance = |importance| {
-        let ids = Ids::new(&[9]);
+    let importance = |importance, before| {
         encoded(&Body::Importance {
             agent,
             importance,
-            ids,
+            ids: Ids::new(&[9]),
+            before: Numbers::new(&[before]),
         })
     };
     let id = [1, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0];
-    let expected = [&[5, 1, 0, 0, 0, 1, 0, 0, 0x40, 0x40][..], &id].concat();
-    assert_eq!(importance(Some(3.0))[HEAD_BYTES..], expected);
-    let expected = [&[5, 1, 0, 0, 0, 0][..], &id].concat();
-    assert_eq!(importance(None)[HEAD_BYTES..], expected);
+    let expected = [
+        &[5, 1, 0, 0, 0, 1, 0, 0, 0x40, 0x40][..],
+        &id,
+        &[0, 0, 0xc0, 0x7f],
+    ];
+    assert_eq!(
+        importance(Some(3.0), f32::NAN)[HEAD_BYTES..],
+        expected.concat()
+    );
+    let expected = [&[5, 1, 0, 0, 0, 0][..], &id, &[0, 0, 0x40, 0x40]];
+    assert_eq!(importance(None, 3.0)[HEAD_BYTES..], expected.concat());
 
     let append = encoded(&an_append());
     let expected = [
@@ -381,6 +436,7 @@ fn an_importance_or_a_vector_that_no_column_may_hold_is_refused_with_its_place()
         agent: 0,
         importance: Some(1.0),
         ids,
+        before: Numbers::new(&[2.0]),
     };
     let embed = Body::Embed {
         vectors: vec![(9, vector)],
@@ -395,6 +451,12 @@ fn an_importance_or_a_vector_that_no_column_may_hold_is_refused_with_its_place()
         let found = set(&importance, 6, &value.to_le_bytes());
         assert_eq!(found, (6, "an importance in it is not finite, or -0"));
     }
+    let infinite = [f32::INFINITY, f32::NEG_INFINITY, -0.0, -f32::NAN];
+    for value in infinite.into_iter().chain([f32::from_bits(0x7fc0_0001)]) {
+        let found = set(&importance, 22, &value.to_le_bytes());
+        let what = "an importance in it is neither finite nor none, or -0";
+        assert_eq!(found, (22, what), "{value}");
+    }
     for flag in [2, 255] {
         let found = set(&importance, 5, &[flag]);
         assert_eq!(found, (5, "neither an importance nor none is in it"));
@@ -405,6 +467,43 @@ fn an_importance_or_a_vector_that_no_column_may_hold_is_refused_with_its_place()
         assert_eq!(found, (13, what), "{value}");
     }
 }
+
+#[test]
+fn a_touch_that_saw_what_came_after_it_is_refused_with_its_place() {
+    let body = Body::Touch(A_TOUCH);
+    let flaw = |sequence: u64, touch: u64| {
+        let mut bytes = encoded(&body)[HEAD_BYTES..].to_vec();
+        bytes[13..21].copy_from_slice(&sequence.to_le_bytes());
+        bytes[29..37].copy_from_slice(&touch.to_le_bytes());
+        decoded_body(&bytes).map_err(|flaw| (flaw.at - HEAD_BYTES, flaw.what))
+    };
+    let what = "it saw what came after it";
+    for sequence in [0, 1, PLACE.sequence - 1] {
+        assert_eq!(flaw(sequence, 0), Ok(()));
+    }
+    for sequence in [PLACE.sequence, u64::MAX] {
+        assert_eq!(flaw(sequence, 0), Err((13, what)));
+    }
+    for touch in [4, PLACE.sequence - 1] {
+        assert_eq!(flaw(3, touch), Ok(()));
+    }
+    for touch in [1, 3, PLACE.sequence, u64::MAX] {
+        assert_eq!(flaw(3, touch), Err((29, what)));
+    }
+}
+
+const A_TOUCH: Touch<'static> = Touch {
+    agent: 0,
+    now: 0,
+    seen: Seen {
+        sequence: 0,
+        next_id: 0,
+        touch: None,
+    },
+    ids: Ids::of(&[0; 16]),
+    before: Numbers::of(&[0; 16]),
+    note: b"why",
+};
 
 #[test]
 fn hostile_counts_and_lengths_are_refused_without_allocating() {
@@ -420,36 +519,39 @@ fn hostile_counts_and_lengths_are_refused_without_allocating() {
         assert_eq!(flaw.what, short, "at {at}");
     }
     let ids = Ids::new(&[1, 2]);
-    let (agent, now) = (0, 0);
-    let importance = Some(1.0);
     let vector = Vector {
         inv_norm: 0.5,
         elements: b"vector",
     };
     let bodies = [
-        Body::Touch { agent, now, ids },
+        Body::Touch(A_TOUCH),
         Body::Delete { ids },
         Body::Importance {
-            agent,
-            importance,
+            agent: 0,
+            importance: Some(1.0),
             ids,
+            before: Numbers::new(&[1.0, 2.0]),
         },
         Body::Embed {
             vectors: vec![(1, vector), (2, vector)],
         },
     ];
-    for (body, at) in bodies.iter().zip([13, 1, 10, 1]) {
+    for (body, at) in bodies.iter().zip([37, 1, 10, 1]) {
         for count in [3, u32::MAX, 1 << 29, 1 << 31] {
             let mut body = encoded(body)[HEAD_BYTES..].to_vec();
             body[at..at + 4].copy_from_slice(&u32::to_le_bytes(count));
             assert_eq!(decoded_body(&body).unwrap_err().what, short);
         }
+        // Fewer than there are: what follows is something else, or too much.
         let mut body = encoded(body)[HEAD_BYTES..].to_vec();
         body[at] = 1;
-        assert_eq!(
-            decoded_body(&body).unwrap_err().what,
-            "something follows it"
-        );
+        assert!(decoded_body(&body).is_err());
+    }
+    let mut note = encoded(&Body::Touch(A_TOUCH))[HEAD_BYTES..].to_vec();
+    let length = note.len() - 7;
+    for (bytes, what) in [(4, short), (u32::MAX, short), (2, "something follows it")] {
+        note[length..length + 4].copy_from_slice(&u32::to_le_bytes(bytes));
+        assert_eq!(decoded_body(&note).unwrap_err().what, what);
     }
     // An embedding of another length than the store's.
     let mut record = append.clone();

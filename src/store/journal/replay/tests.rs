@@ -1,4 +1,4 @@
-use super::super::record::{Body, Ids, Place, Row, Vector, encode, seal};
+use super::super::record::{Body, Ids, Numbers, Place, Row, Seen, Touch, Vector, encode, seal};
 use super::super::segment::file_name;
 use super::*;
 
@@ -50,8 +50,19 @@ impl Written {
 
     fn touch(&mut self, durable: u64) {
         let ids = [self.next_sequence, 2];
-        let (agent, now, ids) = (3, 4, Ids::new(&ids));
-        self.push(durable, &Body::Touch { agent, now, ids });
+        let touch = Touch {
+            agent: 3,
+            now: 4,
+            seen: Seen {
+                sequence: 0,
+                next_id: 2,
+                touch: None,
+            },
+            ids: Ids::new(&ids),
+            before: Numbers::new(&[1, 5]),
+            note: b"",
+        };
+        self.push(durable, &Body::Touch(touch));
     }
 
     fn append(&mut self, durable: u64, text: &str) {
