@@ -6,7 +6,7 @@ use super::retrieve::{answer, relevance_of};
 use super::{Ask, Retrieve, Retrieved, StreamError, columns};
 use crate::Par;
 use crate::scoring::{Candidates, Workspace};
-use crate::store::{Agent, Snapshot, Store};
+use crate::store::{Agent, NewTouch, Snapshot, Store, TouchError};
 use thiserror::Error;
 
 /// What the questions of one call see of each other.
@@ -33,7 +33,7 @@ pub struct BatchError {
 /// Asks one store several questions, of one agent or of several, with one read of the embeddings: the answers have
 /// the same bits as those of [`retrieve`](super::retrieve) one after another ([`Order::Sequential`]), or on the
 /// store as it was ([`Order::Snapshot`]). What other threads do to the store meanwhile is not seen. When all are
-/// answered, all are touched, in their order.
+/// answered, all are touched, in their order. ([`Order::Sequential`] stops at a touch that fails.)
 ///
 /// It takes 4 bytes for each question and row together, and reads what any of the questions may need.
 ///
@@ -87,10 +87,33 @@ pub fn retrieve_many(
         }
         all.push(retrieved);
     }
-    for (retrieved, wanted) in all.iter_mut().zip(asks) {
-        retrieved.record_touch(store, &wanted.ask);
+    match order {
+        Order::Sequential if !store.is_read_only() => touch_in_turn(store, asks, &mut all),
+        Order::Sequential | Order::Snapshot => {
+            for (retrieved, wanted) in all.iter_mut().zip(asks) {
+                retrieved.record_touch(store, wanted);
+            }
+        }
     }
     Ok(all)
+}
+
+/// Touches what was retrieved by questions each of which saw the touches of those before it, and has the record of each
+/// say so. After a touch that fails none is made: what was asked with it done would not be what the store holds.
+fn touch_in_turn(store: &Store, asks: &[Retrieve<'_>], all: &mut [Retrieved]) {
+    let mut before = None;
+    let mut failed = false;
+    for (retrieved, wanted) in all.iter_mut().zip(asks) {
+        retrieved.snapshot = retrieved.snapshot.clone().after_touch(before);
+        // Whatever it alters by now: who comes after it saw it done.
+        let record = |touch: &NewTouch<'_>| match failed {
+            true => Err(TouchError::AfterFailed),
+            false => store.record_touch(touch, true),
+        };
+        retrieved.record(record, wanted);
+        failed |= retrieved.touch.is_err();
+        before = retrieved.sequence.or(before);
+    }
 }
 
 /// The relevance for every question of every row that may be a candidate of one of them: those that pass the
@@ -192,7 +215,7 @@ pub fn retrieve_each(
         all.push(answer.map_err(|error| BatchError { index, error })?);
     }
     for (retrieved, (store, wanted)) in all.iter_mut().zip(asks) {
-        retrieved.record_touch(store, &wanted.ask);
+        retrieved.record_touch(store, wanted);
     }
     Ok(all)
 }

@@ -6,8 +6,18 @@
 //!   maximum, a touch can be repeated and reordered.
 //! - [`retrieve_many`] asks one store several questions with one read of its embeddings, [`retrieve_each`] many
 //!   stores one each. Both give the same bits as one call after another.
+//! - [`replay`] asks again what was asked before, of the store as it was.
 //!
 //! Which memories compete is a [`Filter`]. Deleted ones, and those without a vector, never do.
+//!
+//! # History
+//!
+//! The touches of a store are its access log: every retrieval that touches something adds a record to it, with a
+//! number, [`Retrieved::sequence`]. As long as the store [keeps](crate::store::OpenOptions::history_bytes) the journal back to that
+//! record, [`replay`] gives the same question the same answer, bit for bit, whatever was appended, touched, deleted,
+//! embedded or rated since, by whichever thread or process: the record says which state was ranked, also where others
+//! changed the store before the touch was made, or where the question saw the touches of others in
+//! [`retrieve_many`]. What is needed and gone is a [`ReplayError`] that says what: never another answer.
 
 mod budget;
 mod candidates;
@@ -21,6 +31,7 @@ mod mask;
 mod model;
 pub mod rating;
 mod remember;
+mod replay;
 mod retrieve;
 mod steps;
 #[cfg(feature = "tiktoken")]
@@ -46,6 +57,7 @@ pub use filter::{Barrier, Contains, Filter, Period};
 pub use many::{BatchError, Order, retrieve_each, retrieve_many};
 pub use model::OtherModel;
 pub use remember::{BoxError, Embed, Rate, RememberError, remember};
+pub use replay::{ReplayError, Replayed, replay};
 pub use retrieve::{Cut, Retrieve, Retrieved, Returned, retrieve};
 pub use steps::{AnswerError, BeginError, FillIn, FinishError, Need, Remember, Step};
 #[cfg(feature = "tiktoken")]

@@ -8,7 +8,7 @@ use crate::scoring::{
     self, Candidates, Columns, Hit, Ranges, Ranking, Touch, Workspace, for_each_hit,
     rank_components, rank_into, relevance_into,
 };
-use crate::store::{Snapshot, Store, TouchError};
+use crate::store::{NewTouch, Snapshot, Store, TouchError};
 use std::collections::{HashMap, HashSet};
 
 /// What is to be retrieved.
@@ -21,15 +21,19 @@ pub struct Retrieve<'a> {
     pub pinned: &'a [u64],
     /// The tokens that the texts may have together; `None`: any number.
     pub budget: Option<Budget<'a>>,
+    /// Bytes of the caller's, 65,536 at most, that the record of the touch keeps: the question, say, so that it can
+    /// be [replayed](super::replay) by who was not there.
+    pub note: &'a [u8],
 }
 
 impl<'a> Retrieve<'a> {
-    /// The k best, nothing pinned, without a budget.
+    /// The k best, nothing pinned, without a budget or a note.
     pub fn new(ask: Ask<'a>) -> Retrieve<'a> {
         Retrieve {
             ask,
             pinned: &[],
             budget: None,
+            note: b"",
         }
     }
 }
@@ -55,6 +59,10 @@ pub struct Retrieved {
     pub ranges: Option<Ranges>,
     /// How many memories competed.
     pub candidates: usize,
+    /// The number of the touch's record, by which the retrieval can be [replayed](super::replay). `None`: there is
+    /// none, as nothing was to be touched, or (in a store that keeps no
+    /// [history](crate::store::OpenOptions::history_bytes)) the touch altered nothing.
+    pub sequence: Option<u64>,
     /// Whether the touch was recorded. If not, the answer is right all the same.
     pub touch: Result<(), TouchError>,
 }
@@ -138,7 +146,7 @@ pub fn retrieve(
     workspace: &mut Workspace,
 ) -> Result<Retrieved, StreamError> {
     let mut retrieved = answer(store.snapshot(), wanted, None, par, workspace)?;
-    retrieved.record_touch(store, &wanted.ask);
+    retrieved.record_touch(store, wanted);
     Ok(retrieved)
 }
 
@@ -292,6 +300,7 @@ fn select(
         excess,
         ranges: ranking.ranges,
         candidates: ranking.candidates,
+        sequence: None,
         touch: Ok(()),
         snapshot,
     })
@@ -311,11 +320,32 @@ impl Retrieved {
         self.memories.iter().filter(touched)
     }
 
-    /// Touches them in the store.
-    pub(super) fn record_touch(&mut self, store: &Store, ask: &Ask<'_>) {
+    /// Touches them in the store, as the snapshot was asked for them.
+    pub(super) fn record_touch(&mut self, store: &Store, wanted: &Retrieve<'_>) {
+        self.record(|touch| store.touch_with(touch), wanted);
+    }
+
+    /// Touches them by `record`, if there are any.
+    pub(super) fn record(
+        &mut self,
+        record: impl FnOnce(&NewTouch<'_>) -> Result<Option<u64>, TouchError>,
+        wanted: &Retrieve<'_>,
+    ) {
+        let ask = &wanted.ask;
         let ids: Vec<u64> = self.to_touch(ask).map(|memory| memory.id).collect();
-        if !ids.is_empty() {
-            self.touch = store.touch(ask.agent, &ids, ask.now);
+        if ids.is_empty() {
+            return;
+        }
+        let recorded = record(&NewTouch {
+            agent: ask.agent,
+            ids: &ids,
+            now: ask.now,
+            note: wanted.note,
+            seen: Some(&self.snapshot),
+        });
+        match recorded {
+            Ok(sequence) => self.sequence = sequence,
+            Err(error) => self.touch = Err(error),
         }
     }
 }

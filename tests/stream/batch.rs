@@ -17,6 +17,7 @@ fn told(retrieved: Retrieved) -> String {
         excess,
         ranges,
         candidates,
+        sequence: _,
         touch,
     } = retrieved;
     touch.unwrap();
@@ -88,6 +89,7 @@ fn with_questions(check: impl Fn(&[Retrieve<'_>])) {
             },
             pinned: [&[][..], &[250, 2, 3], &[9, 63]][i % 3],
             budget: (i % 4 == 1).then_some(budget),
+            note: b"",
         });
     }
     check(&asks);

@@ -41,6 +41,7 @@ fn within<'a>(
         ask: ask(preset, T),
         pinned,
         budget: Some(budget),
+        note: b"",
     }
 }
 
@@ -168,6 +169,7 @@ fn without_a_budget_nothing_is_counted_and_counts_that_overflow_do_not_fit() {
             ask: ask(&preset, T),
             pinned,
             budget: Some(budget),
+            note: b"",
         };
         let found = retrieved(&store, &wanted);
         assert_eq!((ids(&found), found.excess), (expected.to_vec(), excess));

@@ -12,6 +12,7 @@ mod filter;
 mod pinned;
 mod presets;
 mod rank;
+mod replay;
 mod touch;
 
 use example::{Owned, append, bytes_of, last_access, new_store, plain};
@@ -20,7 +21,7 @@ use memorank::kernel::Dtype;
 use memorank::scoring::{CandidateRule, Preset, RankError, Ranking, ResultOrder, Touch, Workspace};
 use memorank::store::{Agent, Kind, Snapshot, Store, TouchError, WriteError};
 use memorank::stream::{
-    Ask, Filter, Retrieve, Retrieved, StreamError, columns, rank as rank_in, retrieve,
+    Ask, Filter, Retrieve, Retrieved, StreamError, columns, rank as rank_in, replay, retrieve,
 };
 use std::path::PathBuf;
 

@@ -136,6 +136,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
         ask: args.question.ask(put, &preset, filter, to.decays.as_ref()),
         pinned: &to.pinned,
         budget: args.budget.budget(),
+        note: b"",
     });
     let asks: Vec<Retrieve<'_>> = asks.collect();
     let mut workspace = Workspace::with_kernel(kernel);
