@@ -203,6 +203,7 @@ pub fn use_all(files: &Arc<InMemory>) {
     };
     if let Ok(store) = Store::open_on(files.clone(), STORE, &read_only) {
         look(&store.snapshot());
+        go_back(&store);
         assert!(store.sync().is_err(), "a reader has nothing to sync");
     }
     if let Ok(store) = Store::open_on(files.clone(), STORE, &OpenOptions::default()) {
@@ -210,6 +211,7 @@ pub fn use_all(files: &Arc<InMemory>) {
         let embedding = vec![1.0; before.dim().get()];
         let appended = store.append(&[memory("another", Some(&embedding), &[])]);
         look(&store.snapshot());
+        go_back(&store);
         let closed = store.close();
         if appended.is_ok() && closed.is_ok() {
             let again = Store::open_on(files.clone(), STORE, &read_only);
@@ -219,6 +221,17 @@ pub fn use_all(files: &Arc<InMemory>) {
         }
     }
     assert!(matches!(files.what(Path::new(STORE)), Ok(What::Directory)));
+}
+
+/// Looks at the store as each touch saw it.
+fn go_back(store: &Store) {
+    for (sequence, touched) in store.touches().unwrap_or_default() {
+        if let Ok((before, again)) = store.before(sequence) {
+            assert_eq!(again, touched);
+            assert!(before.sequence() < sequence);
+            look(&before);
+        }
+    }
 }
 
 /// Reads every memory and ranks them.

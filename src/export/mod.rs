@@ -3,7 +3,7 @@
 //!
 //! Every field of every memory comes back as it was, byte for byte, under its own id: what is imported has
 //! the same rankings, and exported again it is the same files. What is deleted is not exported; its id
-//! stays used.
+//! stays used. Nor is the [history](crate::store#history).
 //!
 //! # The files
 //! An export is a folder of three:

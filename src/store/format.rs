@@ -6,7 +6,7 @@
 //! ```text
 //! manifest             which bytes of the other files are the store
 //! lock                 empty; the writer holds an exclusive lock on it; never deleted
-//! journal.<n>          segments of the journal: what the columns do not hold yet
+//! journal.<n>          segments of the journal: what the columns do not hold yet, and perhaps what they do
 //!
 //! column               file, with an element for each row if nothing else is said
 //! embedding            embedding.f16 or embedding.f32; dim elements for each row, zeros if it has no vector
@@ -159,6 +159,11 @@
 //! What the retrieval saw that a touch is of: the sequence number of the last record whose effect it saw (u64), the
 //! next id by then (u64), as a long append has no record, and the sequence number of a touch between that record and
 //! this one (u64, 0 = none). Then it saw what that touch's retrieval saw, and that touch done.
+//!
+//! Segments with a number below `journal_segment` are not part of the journal any more: all they hold is in the
+//! columns. A writer may keep them, so that what their records did can be undone; the last record of the newest is
+//! `journal_folded`, and the last one of each of the others comes before the first one of the next. One that starts with
+//! a record after those is a leftover of a takeover.
 //!
 //! The first place of a segment without a valid record (whole, its sum right, its sequence number the next)
 //! ends it. What stands there is what a crash left, and is left out, unless it was durable: if a valid record

@@ -3,6 +3,9 @@
 #[path = "../store/example.rs"]
 #[allow(dead_code)]
 mod example;
+#[path = "../store/watched.rs"]
+#[allow(dead_code)]
+mod watched;
 
 mod agents;
 mod batch;

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::example::OTHER;
+use crate::watched::{Change, watched};
 use memorank::store::files::{Disk, Files, InMemory};
 use memorank::store::{CreateOptions, HistoryError, OpenOptions};
 use memorank::stream::{
@@ -9,6 +10,7 @@ use memorank::stream::{
     retrieve_each, retrieve_many,
 };
 use proptest::prelude::*;
+use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -558,6 +560,47 @@ fn another_question_is_answered_of_the_store_as_it_was_and_said_to_be_another() 
             .unwrap()
             .is_same
     );
+}
+
+// What is asked with a touch done is not replayed without it.
+#[test]
+fn after_a_touch_that_fails_a_batch_in_sequence_touches_nothing() {
+    let files = InMemory::new();
+    drop(Run::new(Arc::new(files.clone()), STORE.into()));
+    let left = Arc::new(Mutex::new(usize::MAX));
+    let writes = left.clone();
+    let hook = move |change, _: &Path| {
+        let mut left = writes.lock().unwrap();
+        match change {
+            Change::Write if *left == 0 => Err(io::ErrorKind::StorageFull.into()),
+            Change::Write => {
+                *left -= 1;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    };
+    let store = Store::open_on(watched(&files, hook), STORE, &options()).unwrap();
+    store.touch(Agent::OWN, &[0], T - 300 * HOUR).unwrap();
+    let (preset, workspace) = (paper(1), &mut Workspace::new());
+    let asks = [1, 2, 3, 4].map(|hours| Retrieve::new(ask(&preset, T + hours * HOUR)));
+    for order in [Order::Sequential, Order::Snapshot] {
+        let before = store.snapshot().sequence();
+        // Each record is written in two halves: the second record is not.
+        *left.lock().unwrap() = 3;
+        let found = retrieve_many(&store, &asks, order, Par::Serial, workspace).unwrap();
+        *left.lock().unwrap() = usize::MAX;
+        assert_eq!(found[0].sequence, Some(before + 1));
+        assert!(matches!(found[1].touch, Err(TouchError::Write(_))));
+        for later in &found[2..] {
+            let refused = matches!(later.touch, Err(TouchError::AfterFailed));
+            assert_eq!(refused, order == Order::Sequential, "{:?}", later.touch);
+        }
+        assert!(found[1..].iter().all(|found| found.sequence.is_none()));
+        assert_eq!(store.snapshot().sequence(), before + 1);
+        let again = replay(&store, before + 1, &asks[0], Par::Serial, workspace).unwrap();
+        assert_eq!(told(&again.retrieved), told(&found[0]));
+    }
 }
 
 #[test]

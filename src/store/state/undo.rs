@@ -50,7 +50,11 @@ impl State {
     /// Leaves what was there before the memory with this id, or one after it, was appended.
     pub(in crate::store) fn truncate(&mut self, next_id: u64) {
         let in_columns = self.committed.ids().partition_point(|&id| id < next_id);
-        self.tail.truncate(self.tail.rows_below(next_id));
+        let in_tail = match in_columns < self.committed.columns.rows {
+            true => 0,
+            false => self.tail.rows_below(next_id),
+        };
+        self.tail.truncate(in_tail);
         if in_columns < self.committed.columns.rows {
             let mut columns = (*self.committed.columns).clone();
             columns.rows = in_columns;

@@ -242,3 +242,40 @@ fn a_key_is_found_in_the_row_that_is_live() {
         assert_eq!(find(&before, 0), None);
     }
 }
+
+#[test]
+fn what_is_cut_off_is_gone_and_the_rest_is_as_it_was_pushed() {
+    let dtype = Dtype::F32;
+    for dropped in [0, 1, 3, 4, 5, 9, 10] {
+        for left in 0..=10 - dropped {
+            let mut all = tail(dtype);
+            push(&mut all, dtype, 1..11);
+            // A key that an earlier row has, as after a delete.
+            let again = Example::new(3, dtype);
+            all.push(&StoredRow {
+                id: 11,
+                ..again.row(3)
+            });
+            all.drop_first(dropped);
+            let before = all.clone();
+            let next_id = (dropped + left) as u64 + 1;
+            assert_eq!(all.rows_below(next_id), left);
+            all.truncate(left);
+            assert_eq!(all.rows(), left);
+            for row in 0..left {
+                let (chunk, at) = all.place(row);
+                let id = (dropped + row) as u64 + 1;
+                assert_eq!(chunk.row(all.dim, at), Example::new(id, dtype).row(id));
+                assert_eq!(all.row_of_id(id), Some(row));
+            }
+            assert_eq!((all.row_of_id(next_id), all.row_of_id(11)), (None, None));
+            let third = (2_usize.checked_sub(dropped)).filter(|&row| row < left);
+            assert_eq!(all.row_of_key("key 3", |_| true), third);
+            assert_eq!(before.rows(), 11 - dropped);
+            assert_eq!(before.row_of_key("key 3", |_| true), Some(10 - dropped));
+            // It grows again.
+            push(&mut all, dtype, 20..30);
+            assert_eq!((all.rows(), all.row_of_id(29)), (left + 10, Some(left + 9)));
+        }
+    }
+}
