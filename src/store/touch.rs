@@ -27,8 +27,8 @@ pub struct NewTouch<'a> {
 
 impl Store {
     /// Records that `agent` retrieved the memories with these ids at `now`, in microseconds since the Unix
-    /// epoch: its last access of each becomes the later of `now` and what it was. Of a deleted memory
-    /// nothing is recorded.
+    /// epoch: its last access of each becomes the later of `now` and what it was. A deleted memory is not
+    /// touched.
     ///
     /// When this returns, the touch is in the journal: it survives the end of the process, however it
     /// ends, and a crash of the system after the next [`sync`](Store::sync), append, delete or checkpoint;
@@ -103,8 +103,9 @@ impl Store {
                 touch: None,
             };
             let seen = touch.seen.map_or(latest, Snapshot::seen);
+            let last = seen.touch.unwrap_or(seen.sequence);
             assert!(
-                seen.sequence <= latest.sequence && seen.next_id <= latest.next_id,
+                last <= latest.sequence && seen.next_id <= latest.next_id,
                 "a snapshot of another store"
             );
             seen

@@ -53,9 +53,9 @@ impl Touched {
 const ATTEMPTS: usize = 100;
 
 impl Store {
-    /// The touches that the journal holds, with the numbers of their records, the oldest first: those of the handle's
-    /// last snapshot that are not folded yet, and those that were [kept](super::OpenOptions::history_bytes), back to
-    /// the first gap if there is one.
+    /// The touches that the journal holds, with the numbers of their records, the oldest first: those that are not
+    /// folded yet, and of the others those that were [kept](super::OpenOptions::history_bytes), back to the first gap
+    /// if there is one. A handle that only reads sees those from before it was opened.
     ///
     /// # Errors
     /// If a segment is damaged or cannot be read.

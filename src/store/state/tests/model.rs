@@ -4,6 +4,8 @@ use super::super::super::error::ReadError;
 use super::*;
 use proptest::prelude::*;
 
+mod undo;
+
 const AGENTS: [Agent; 3] = [Agent::OWN, Agent(1), Agent(u32::MAX)];
 
 /// What a state should be, as plainly as it can be said.
