@@ -307,7 +307,7 @@ fn select(
 }
 
 impl Retrieved {
-    /// The memories whose last access the preset refreshes.
+    /// The memories whose last access was to be refreshed, where `ask` is the question that this answers.
     pub fn to_touch(&self, ask: &Ask<'_>) -> impl Iterator<Item = &Returned> {
         let touched = move |memory: &&Returned| match ask.preset.touch {
             Touch::None => false,

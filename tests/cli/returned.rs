@@ -37,6 +37,7 @@ fn a_pinned_memory_is_returned_beside_the_best_whatever_it_scores() {
     assert!(text.contains("f (pinned)"), "{text}");
 }
 
+// B66
 #[test]
 fn the_order_of_the_result_is_by_score_creation_or_last_access() {
     let stage = Stage::town();

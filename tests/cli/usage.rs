@@ -256,7 +256,10 @@ fn flags_that_need_another_are_usage_errors_without_it() {
         (&["--like", "g2", "--touch"], "--sequential"),
         (&["--like", "g2", "--touch-if-older", "1h"], "--sequential"),
         (&["--like", "g2", "--snapshot"], "--touch"),
-        (&["--decay", "chat=0.5", "--preset", "reverie"], "by age"),
+        (
+            &["--decay", "observation=0.5", "--preset", "reverie"],
+            "by age",
+        ),
         (&["--decay", "0.5:0.5", "--preset", "genagents"], "by age"),
     ] {
         let err = stage

@@ -2,57 +2,33 @@
 
 use crate::budget::Spent;
 use crate::failure::Failure;
-use crate::output::{Output, escaped, grouped};
-use crate::question::{Competing, Put, Source};
-use crate::settings::Told;
-use crate::table::{Line, decayed, print_hits, print_ranges};
+use crate::head::{Head, Scored, distance};
+use crate::output::{Output, escaped};
+use crate::question::Put;
+use crate::table::{Line, decayed, print_hits};
 use memorank::import::timestamp::format_us;
-use memorank::scoring::{self, Component, Ranges};
 use memorank::store::ReadError;
 use memorank::stream::{Retrieved, Returned, Thresholds, Warning, warnings};
 use serde::Serialize;
-
-/// What an answer is told of.
-pub struct Asking<'a> {
-    pub store: &'a str,
-    pub put: &'a Put<'a>,
-    pub preset: &'a str,
-    pub settings: Told<'a>,
-    pub competing: &'a Competing,
-    pub pinned: &'a [String],
-    pub isa: &'static str,
-    /// Whether to tell more of each score.
-    pub explain: bool,
-}
+use std::collections::HashSet;
 
 #[derive(Serialize)]
 pub struct Answer<'a> {
     schema: &'static str,
-    store: &'a str,
-    query: &'a Source,
-    preset: &'a str,
-    settings: Told<'a>,
-    filter: &'a Competing,
+    #[serde(flatten)]
+    head: Head<'a>,
     pinned: &'a [String],
-    agent: u32,
-    now: String,
-    now_us: i64,
-    #[serde(skip)]
-    whence: &'static str,
-    isa: &'static str,
-    memories: usize,
-    candidates: usize,
-    ranges: Option<Ranges>,
     #[serde(skip_serializing_if = "Option::is_none")]
     warnings: Option<Vec<Warning>>,
     touched: usize,
-    hits: Vec<Hit<'a>>,
+    hits: Vec<Returns<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     budget: Option<Spent<'a>>,
 }
 
+/// A memory that is returned.
 #[derive(Serialize)]
-struct Hit<'a> {
+struct Returns<'a> {
     id: u64,
     key: Option<&'a str>,
     kind: &'a str,
@@ -68,41 +44,43 @@ struct Hit<'a> {
     scored: Option<Scored>,
 }
 
-#[derive(Serialize)]
-struct Scored {
-    score: f64,
-    relevance: Component,
-    recency: Component,
-    importance: Component,
-    /// The score minus that of the last of the k best.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    gap: Option<f64>,
-    #[serde(skip)]
-    hit: scoring::Hit,
+/// What became of a retrieval.
+pub struct Outcome<'a> {
+    pub retrieved: &'a Retrieved,
+    /// The ids whose last access was refreshed.
+    pub touched: &'a HashSet<u64>,
+    pub budget: Option<Spent<'a>>,
+    /// Whether to tell more of each score.
+    pub explain: bool,
 }
 
 impl<'a> Answer<'a> {
-    /// `touched`: the ids whose last access was refreshed. `budget`: what became of one.
     pub fn new(
-        asking: Asking<'a>,
-        retrieved: &'a Retrieved,
-        touched: &[u64],
-        budget: Option<Spent<'a>>,
+        head: Head<'a>,
+        put: &Put<'_>,
+        pinned: &'a [String],
+        outcome: Outcome<'a>,
     ) -> Result<Answer<'a>, Failure> {
-        let Asking { put, settings, .. } = asking;
-        let (snapshot, preset) = (&retrieved.snapshot, settings.preset);
-        let last = match asking.explain {
+        let Outcome {
+            retrieved,
+            touched,
+            budget,
+            explain,
+        } = outcome;
+        let (snapshot, preset) = (&retrieved.snapshot, head.settings.preset);
+        let last = match explain {
             true => last_score(retrieved, preset.k),
             false => None,
         };
-        let hit = |returned: &Returned| {
+        let returns = |returned: &Returned| {
             let memory = snapshot.memory(returned.row)?;
             let before = snapshot.last_access(put.agent, returned.row);
             let last_access = match touched.contains(&returned.id) {
                 true => before.max(put.now),
                 false => before,
             };
-            Ok(Hit {
+            let gap = |score: f64| last.map(|last| score - last);
+            Ok(Returns {
                 id: memory.id,
                 key: memory.key,
                 kind: memory.kind.as_str(),
@@ -111,17 +89,10 @@ impl<'a> Answer<'a> {
                 last_access: format_us(last_access),
                 pinned: returned.pinned,
                 tokens: budget.is_some().then_some(returned.tokens),
-                scored: returned.hit.map(|hit| Scored {
-                    score: hit.score,
-                    relevance: hit.relevance,
-                    recency: hit.recency,
-                    importance: hit.importance,
-                    gap: last.map(|last| hit.score - last),
-                    hit,
-                }),
+                scored: (returned.hit).map(|hit| Scored::new(hit, gap(hit.score))),
             })
         };
-        let hits = retrieved.memories.iter().map(hit);
+        let hits = retrieved.memories.iter().map(returns);
         let hits = hits.collect::<Result<_, ReadError>>()?;
         let warned = || {
             let of = |ranges| warnings(&ranges, &preset.scoring, &Thresholds::default());
@@ -129,21 +100,9 @@ impl<'a> Answer<'a> {
         };
         Ok(Answer {
             schema: "memorank.query/1",
-            store: asking.store,
-            query: put.source,
-            preset: asking.preset,
-            settings,
-            filter: asking.competing,
-            pinned: asking.pinned,
-            agent: put.agent.0,
-            now: format_us(put.now),
-            now_us: put.now,
-            whence: put.whence,
-            isa: asking.isa,
-            memories: snapshot.len(),
-            candidates: retrieved.candidates,
-            ranges: retrieved.ranges,
-            warnings: asking.explain.then(warned),
+            head: head.found(snapshot, retrieved.candidates, retrieved.ranges),
+            pinned,
+            warnings: explain.then(warned),
             touched: touched.len(),
             hits,
             budget,
@@ -152,27 +111,18 @@ impl<'a> Answer<'a> {
 
     /// Which question of which store this answers.
     pub fn title(&self) -> String {
-        escaped(&format!("{}: {}", self.store, self.query))
+        escaped(&format!("{}: {}", self.head.store, self.head.query))
     }
 
     pub fn print(&self, out: &mut Output) -> Result<(), Failure> {
-        let Answer { now, whence, .. } = self;
-        out.line(format_args!(
-            "{} candidates of {} memories, preset {}, now {now}{whence}",
-            grouped(self.candidates),
-            grouped(self.memories),
-            self.preset,
-        ))?;
-        print_ranges(self.ranges.as_ref(), out)?;
-        for warning in self.warnings.iter().flatten() {
-            out.line(format_args!("warning: {}", told(warning)))?;
-        }
+        let warnings = self.warnings.as_deref();
+        self.head.print(warnings.unwrap_or_default(), out)?;
         let lines = self.hits.iter().map(|hit| Line {
             key: (hit.key).map_or_else(|| format!("id {}", hit.id), str::to_owned),
             note: if hit.pinned { " (pinned)" } else { "" }.to_owned(),
             text: hit.text,
             hit: hit.scored.as_ref().map(|scored| scored.hit),
-            detail: hit.scored.as_ref().and_then(Scored::detail),
+            detail: hit.scored.as_ref().and_then(detail),
         });
         print_hits(lines, out)?;
         if let Some(budget) = &self.budget {
@@ -185,23 +135,18 @@ impl<'a> Answer<'a> {
     }
 }
 
-impl Scored {
-    /// Where the score comes from, if that was asked for.
-    fn detail(&self) -> Option<String> {
-        let gap = self.gap?;
-        let [relevance, recency, importance] =
-            [self.relevance, self.recency, self.importance].map(|c| (c.raw, c.weighted));
-        Some(format!(
-            "relevance {:.4} gives {:.4}, recency {} gives {:.4}, importance {} gives {:.4}; {} the last",
-            relevance.0,
-            relevance.1,
-            decayed(recency.0),
-            recency.1,
-            importance.0,
-            importance.1,
-            distance(gap),
-        ))
-    }
+/// Where a score comes from, if that was asked for.
+fn detail(scored: &Scored) -> Option<String> {
+    let (hit, gap) = (&scored.hit, distance(scored.gap?));
+    Some(format!(
+        "relevance {:.4} gives {:.4}, recency {} gives {:.4}, importance {} gives {:.4}; {gap} the last",
+        hit.relevance.raw,
+        hit.relevance.weighted,
+        decayed(hit.recency.raw),
+        hit.recency.weighted,
+        hit.importance.raw,
+        hit.importance.weighted,
+    ))
 }
 
 /// The score of the last of the k best, whether it is returned or cut.
@@ -213,25 +158,4 @@ fn last_score(retrieved: &Retrieved, k: usize) -> Option<f64> {
     scores.sort_unstable_by(|a, b| b.total_cmp(a));
     scores.truncate(k);
     scores.last().copied()
-}
-
-/// How far a score is above another, or below.
-pub fn distance(gap: f64) -> String {
-    let side = if gap < 0.0 { "below" } else { "above" };
-    format!("{:.4} {side}", gap.abs())
-}
-
-/// A warning as a sentence.
-pub fn told(warning: &Warning) -> String {
-    match warning {
-        Warning::Stretched {
-            component,
-            span,
-            threshold,
-        } => format!(
-            "{component} spans {span:.2e} over all candidates, less than {threshold}, and is stretched to 0 to 1"
-        ),
-        // More may come to be warned of.
-        _ => format!("{warning:?}"),
-    }
 }

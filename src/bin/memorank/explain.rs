@@ -1,16 +1,15 @@
 //! `memorank explain`: where one memory stands for a question, and what would bring it in.
 
-use crate::answer;
 use crate::failure::Failure;
+use crate::head::{Head, Scored, distance};
 use crate::output::{Output, escaped, grouped, one_line};
-use crate::question::{Competing, Question, Source};
-use crate::settings::Told;
-use crate::table::{decayed, print_ranges};
+use crate::question::Question;
+use crate::table::decayed;
 use crate::threads::on_threads;
 use crate::{keys, opened};
 use memorank::import::timestamp::format_us;
 use memorank::kernel::{Isa, Kernel};
-use memorank::scoring::{Component, Hit, Ranges, Weights, Workspace};
+use memorank::scoring::{Hit, Weights, Workspace};
 use memorank::stream::{self, BringsIn, NoCandidate, Standing, Warning};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -28,18 +27,8 @@ pub struct Args {
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
-    store: String,
-    query: &'a Source,
-    preset: &'a str,
-    settings: Told<'a>,
-    filter: &'a Competing,
-    agent: u32,
-    now: String,
-    now_us: i64,
-    isa: &'static str,
-    memories: usize,
-    candidates: usize,
-    ranges: Option<Ranges>,
+    #[serde(flatten)]
+    head: Head<'a>,
     warnings: Vec<Warning>,
     id: u64,
     /// Of a memory that is there.
@@ -58,11 +47,8 @@ struct Document<'a> {
 struct Stands {
     place: usize,
     returned: bool,
-    score: f64,
-    relevance: Component,
-    recency: Component,
-    importance: Component,
-    gap: Option<f64>,
+    #[serde(flatten)]
+    scored: Scored,
     brings_in: Changes,
 }
 
@@ -103,21 +89,11 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
         .row
         .map(|row| snapshot.memory(row))
         .transpose()?;
-    let memory = memory.as_ref();
+    let (memory, store) = (memory.as_ref(), args.store.display().to_string());
+    let head = Head::new(&store, question, &put, &preset, decays.as_ref(), kernel);
     let document = Document {
         schema: "memorank.explain/1",
-        store: args.store.display().to_string(),
-        query: put.source,
-        preset: &question.settings.preset,
-        settings: Told::new(&preset, decays.as_ref()),
-        filter: &question.competing,
-        agent: put.agent.0,
-        now: format_us(put.now),
-        now_us: put.now,
-        isa: kernel.isa().name(),
-        memories: snapshot.len(),
-        candidates: explanation.candidates,
-        ranges: explanation.ranges,
+        head: head.found(&snapshot, explanation.candidates, explanation.ranges),
         warnings: explanation.warnings,
         id,
         key: memory.and_then(|memory| memory.key),
@@ -135,7 +111,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     let last_access = explanation
         .row
         .map(|row| snapshot.last_access(put.agent, row));
-    document.print(put.whence, last_access, out)
+    document.print(last_access, out)
 }
 
 /// Why a memory does not compete.
@@ -157,13 +133,6 @@ impl Stands {
             gap,
             brings_in,
         } = *standing;
-        let Hit {
-            row: _,
-            score,
-            relevance,
-            recency,
-            importance,
-        } = hit;
         let BringsIn {
             importance: least_importance,
             last_access,
@@ -172,11 +141,7 @@ impl Stands {
         Stands {
             place,
             returned: place <= k,
-            score,
-            relevance,
-            recency,
-            importance,
-            gap,
+            scored: Scored::new(hit, gap),
             brings_in: Changes {
                 least_importance,
                 oldest_last_access: last_access.map(format_us),
@@ -189,35 +154,21 @@ impl Stands {
 }
 
 impl Document<'_> {
-    fn print(
-        &self,
-        whence: &str,
-        last_access: Option<i64>,
-        out: &mut Output,
-    ) -> Result<(), Failure> {
+    fn print(&self, last_access: Option<i64>, out: &mut Output) -> Result<(), Failure> {
         let key = self.key.map_or("(no key)".into(), escaped);
         let kind = self.kind.map_or(String::new(), escaped);
         out.heading(format_args!("{key}  id {}  {kind}", self.id))?;
         if let Some(text) = self.text {
             out.line(format_args!("  {}", one_line(text, 96)))?;
         }
-        out.line(format_args!(
-            "{} candidates of {} memories, preset {}, now {}{whence}",
-            grouped(self.candidates),
-            grouped(self.memories),
-            self.preset,
-            self.now
-        ))?;
-        print_ranges(self.ranges.as_ref(), out)?;
-        for warning in &self.warnings {
-            out.line(format_args!("warning: {}", answer::told(warning)))?;
-        }
+        self.head.print(&self.warnings, out)?;
         if let Some(why) = self.no_candidate {
             out.line(format_args!("no candidate: {}", told(why)))?;
         }
         match &self.standing {
             Some(standing) => {
-                standing.print(&self.settings.preset.scoring.weights, last_access, out)
+                let weights = &self.head.settings.preset.scoring.weights;
+                standing.print(weights, last_access, out)
             }
             None => Ok(()),
         }
@@ -236,44 +187,33 @@ impl Stands {
         } else {
             "not returned"
         };
-        let gap = |gap| format!(", {} the last that is", answer::distance(gap));
-        let gap = self.gap.map_or(String::new(), gap);
-        let (place, score) = (grouped(self.place), self.score);
+        let Scored { hit, gap, .. } = &self.scored;
+        let gap = gap.map_or(String::new(), |gap| {
+            format!(", {} the last that is", distance(gap))
+        });
+        let (place, score) = (grouped(self.place), hit.score);
         out.line(format_args!("place {place}, {is}: score {score:.4}{gap}"))?;
         out.line("              raw   0 to 1   weight    score")?;
-        for (name, raw, component, weight) in [
-            (
-                "relevance",
-                format!("{:.4}", self.relevance.raw),
-                self.relevance,
-                weights.relevance,
-            ),
-            (
-                "recency",
-                decayed(self.recency.raw),
-                self.recency,
-                weights.recency,
-            ),
-            (
-                "importance",
-                self.importance.raw.to_string(),
-                self.importance,
-                weights.importance,
-            ),
-        ] {
-            let Component {
-                normalized,
-                weighted,
-                ..
-            } = component;
+        let raw = [
+            format!("{:.4}", hit.relevance.raw),
+            decayed(hit.recency.raw),
+            hit.importance.raw.to_string(),
+        ];
+        let components = [
+            ("relevance", hit.relevance, weights.relevance),
+            ("recency", hit.recency, weights.recency),
+            ("importance", hit.importance, weights.importance),
+        ];
+        for (raw, (name, component, weight)) in raw.iter().zip(components) {
             out.line(format_args!(
-                "  {name:<10} {raw:>8} {normalized:>8.4} {weight:>8} {weighted:>8.4}"
+                "  {name:<10} {raw:>8} {:>8.4} {weight:>8} {:>8.4}",
+                component.normalized, component.weighted
             ))?;
         }
         if self.returned {
             return Ok(());
         }
-        let changes: Vec<_> = self.brings_in.lines(self, weights, last_access).collect();
+        let changes: Vec<_> = self.brings_in.lines(hit, weights, last_access).collect();
         if changes.is_empty() {
             return out.line("no single change would bring it in");
         }
@@ -287,7 +227,7 @@ impl Changes {
     /// Those that would do, and what is now.
     fn lines(
         &self,
-        standing: &Stands,
+        hit: &Hit,
         weights: &Weights,
         last_access: Option<i64>,
     ) -> impl Iterator<Item = (&'static str, String)> {
@@ -297,7 +237,7 @@ impl Changes {
         let all = [
             (
                 "importance",
-                importance.map(|to| format!("{to} (now {})", standing.importance.raw)),
+                importance.map(|to| format!("{to} (now {})", hit.importance.raw)),
             ),
             (
                 "last access",

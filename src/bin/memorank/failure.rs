@@ -96,6 +96,8 @@ impl From<StreamError> for Failure {
         match e {
             StreamError::Rank(e) => e.into(),
             StreamError::Read(e) => e.into(),
+            // Decays by kind come from the command line.
+            StreamError::Decays(e) => Failure::Usage(format!("--decay: {e}")),
             _ => Failure::Error(e.into()),
         }
     }

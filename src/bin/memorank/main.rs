@@ -23,6 +23,7 @@ mod failure;
 mod files;
 mod fill_in;
 mod filters;
+mod head;
 mod import;
 mod importance;
 mod info;

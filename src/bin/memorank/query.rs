@@ -1,12 +1,12 @@
 //! `memorank query`: stores' memories, ranked.
 
-use crate::answer::{Answer, Asking};
+use crate::answer::{Answer, Outcome};
 use crate::budget::Budget;
 use crate::failure::Failure;
 use crate::filters::Narrowed;
+use crate::head::Head;
 use crate::output::Output;
 use crate::question::{Asked, Put, Question};
-use crate::settings::Told;
 use crate::threads::on_threads;
 use crate::values::Age;
 use crate::{keys, opened, queries};
@@ -19,6 +19,7 @@ use memorank::stream::{
     Decays, Filter, Order, Retrieve, Retrieved, retrieve, retrieve_each, retrieve_many,
 };
 use serde::Serialize;
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -112,13 +113,11 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
         None => args.question.asked()?,
     };
     let order = args.order(asked.len())?;
-    let stores = args
-        .stores
-        .iter()
-        .map(|path| match args.touching.touches() {
-            true => opened::to_write(path),
-            false => opened::to_read(path),
-        });
+    let open = match args.touching.touches() {
+        true => opened::to_write,
+        false => opened::to_read,
+    };
+    let stores = args.stores.iter().map(|path| open(path));
     let stores: Vec<Store> = stores.collect::<Result<_, _>>()?;
     let posed = stores.iter().map(|store| args.pose(&asked, store, &preset));
     let posed: Vec<Posed<'_>> = posed.collect::<Result<_, _>>()?;
@@ -147,17 +146,15 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
 
     let told = all().zip(&retrieved).zip(&touched);
     let answers = told.map(|(((to, put), retrieved), touched)| {
-        let asking = Asking {
-            store: &to.store,
-            put,
-            preset: &args.question.settings.preset,
-            settings: Told::new(&preset, to.decays.as_ref()),
-            competing: &args.question.competing,
-            pinned: &args.returning.pin,
-            isa: kernel.isa().name(),
+        let decays = to.decays.as_ref();
+        let head = Head::new(&to.store, &args.question, put, &preset, decays, kernel);
+        let outcome = Outcome {
+            retrieved,
+            touched,
+            budget: args.budget.spent(retrieved)?,
             explain: args.explain,
         };
-        Answer::new(asking, retrieved, touched, args.budget.spent(retrieved)?)
+        Answer::new(head, put, &args.returning.pin, outcome)
     });
     let document = Document {
         schema: "memorank.queries/1",
@@ -284,7 +281,7 @@ impl Touching {
         stores: &[Store],
         asks: &[Retrieve<'_>],
         retrieved: &mut [Retrieved],
-    ) -> (Vec<Vec<u64>>, Result<(), Failure>) {
+    ) -> (Vec<HashSet<u64>>, Result<(), Failure>) {
         let (mut all, mut result) = (Vec::new(), Ok(()));
         let questions = asks.len() / stores.len();
         let answers = retrieved.chunks_mut(questions).zip(asks.chunks(questions));
@@ -298,7 +295,7 @@ impl Touching {
                 let ids = retrieved.to_touch(&wanted.ask).map(|memory| memory.id);
                 all.push(match synced.is_ok() && touch.is_ok() {
                     true => ids.collect(),
-                    false => Vec::new(),
+                    false => HashSet::new(),
                 });
                 result = result.and(touch.map_err(Failure::from));
             }

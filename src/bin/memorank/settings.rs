@@ -3,9 +3,9 @@
 use crate::failure::Failure;
 use crate::filters;
 use crate::values::whole;
-use memorank::scoring::{Preset, Recency, Since, Touch};
+use memorank::scoring::{Preset, Touch};
 use memorank::store::{Kind, Snapshot};
-use memorank::stream::{Decays, DecaysError, KindDecay};
+use memorank::stream::{Decays, KindDecay};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -80,7 +80,7 @@ impl DecayOf {
 impl Settings {
     /// The preset with what the flags change, all in range. It touches nothing.
     pub fn preset(&self) -> Result<Preset, Failure> {
-        let usage = |e: String| Failure::Usage(e);
+        let usage = Failure::Usage;
         let named = Preset::named(&self.preset);
         let mut preset =
             named.ok_or_else(|| usage(format!("no preset is called {:?}", self.preset)))?;
@@ -102,15 +102,7 @@ impl Settings {
         // Whatever the preset does: from the command line, nothing is touched unless it is told to be.
         preset.touch = Touch::None;
         if let Some(decays) = self.decays(&preset, |name| Ok(Kind::named(name)))? {
-            let by_age = match preset.scoring.recency {
-                Recency::Age { since, .. } => since == Since::Now,
-                Recency::Position { .. } | Recency::Given => false,
-            };
-            let checked = match by_age {
-                true => decays.check(),
-                false => Err(DecaysError::NotByAge),
-            };
-            checked.map_err(|e| usage(format!("--decay: {e}")))?;
+            decays.check().map_err(|e| usage(format!("--decay: {e}")))?;
         }
         Ok(preset)
     }
