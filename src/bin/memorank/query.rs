@@ -27,8 +27,8 @@ pub struct Args {
     /// The store's folder; or those of several stores, each asked the same.
     #[arg(required = true, value_name = "STORE")]
     stores: Vec<PathBuf>,
-    /// A file of questions to one store, a JSON object in each line: "text", "like" or "vector", and "now" and "agent"
-    /// if they are not those of the flags. The embeddings are read once.
+    /// Several questions to one store with one read of its embeddings, as --text or --like given again: a file with a JSON
+    /// object in each line, of "text", "like" or "vector", and "now" and "agent" if they are not those of the flags.
     #[arg(
         long,
         value_name = "FILE",
