@@ -13,6 +13,7 @@ use crate::Par;
 use crate::scoring::{Hit, Located, Normalization, Ranges, Recency, Scoring, Workspace};
 use crate::store::Snapshot;
 use contest::Contest;
+use std::fmt;
 
 /// What there is to say of one memory and one question.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,6 +45,16 @@ pub enum NoCandidate {
     NoEmbedding,
     /// The question leaves it out: the first part of its filter that does.
     Filtered(Barrier),
+}
+
+impl fmt::Display for NoCandidate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoCandidate::Deleted => f.write_str("it was deleted"),
+            NoCandidate::NoEmbedding => f.write_str("it has no embedding"),
+            NoCandidate::Filtered(barrier) => barrier.fmt(f),
+        }
+    }
 }
 
 /// Where a candidate stands.
@@ -90,6 +101,21 @@ pub enum Warning {
         /// The span below which this is said.
         threshold: f64,
     },
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Warning::Stretched {
+                component,
+                span,
+                threshold,
+            } => write!(
+                f,
+                "{component} spans {span:.2e} over all candidates, less than {threshold}, and is stretched to 0 to 1"
+            ),
+        }
+    }
 }
 
 /// The spans of raw values below which a component counts as [stretched](Warning::Stretched).

@@ -89,6 +89,19 @@ fn questions_that_touch_nothing_change_no_byte_and_see_one_state() {
     let single = ["a", "b"].map(|key| ask(&stage, "town", &["--like", key]));
     assert_eq!(document["answers"], json!(single));
     assert_eq!(state(&stage.path("town")), before);
+    // Each leaves out its own.
+    let others = ask(
+        &stage,
+        "town",
+        &["--like", "a", "--like", "b", "--exclude-self"],
+    );
+    let mut others = others["answers"].as_array().unwrap().iter().map(ids);
+    let mut sorted = || {
+        let mut ids = others.next().unwrap();
+        ids.sort_unstable();
+        ids
+    };
+    assert_eq!([sorted(), sorted()], [[1, 2, 3], [0, 2, 3]]);
 }
 
 #[test]

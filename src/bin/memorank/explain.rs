@@ -74,7 +74,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
         return Err(Failure::Usage(told));
     };
     let snapshot = opened::to_read(&args.store)?.snapshot();
-    let id = keys::id_once_given(&snapshot, &args.key)?;
+    let id = keys::id(&snapshot, &args.key)?;
     let narrowed = question.competing.filters.narrowed(&snapshot)?;
     let decays = question.settings.decays_in(&preset, &snapshot)?;
     let put = question.put(asked, &snapshot, &narrowed)?;
@@ -112,17 +112,6 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
         .row
         .map(|row| snapshot.last_access(put.agent, row));
     document.print(last_access, out)
-}
-
-/// Why a memory does not compete.
-fn told(why: NoCandidate) -> String {
-    match why {
-        NoCandidate::Deleted => "it was deleted".to_owned(),
-        NoCandidate::NoEmbedding => "it has no embedding".to_owned(),
-        NoCandidate::Filtered(barrier) => barrier.to_string(),
-        // More may come to keep a memory out.
-        _ => format!("{why:?}"),
-    }
 }
 
 impl Stands {
@@ -163,7 +152,7 @@ impl Document<'_> {
         }
         self.head.print(&self.warnings, out)?;
         if let Some(why) = self.no_candidate {
-            out.line(format_args!("no candidate: {}", told(why)))?;
+            out.line(format_args!("no candidate: {why}"))?;
         }
         match &self.standing {
             Some(standing) => {

@@ -76,23 +76,8 @@ impl<'a> Head<'a> {
             self.preset,
         ))?;
         print_ranges(self.ranges.as_ref(), out)?;
-        let mut warnings = warnings.iter().map(told);
+        let mut warnings = warnings.iter();
         warnings.try_for_each(|warning| out.line(format_args!("warning: {warning}")))
-    }
-}
-
-/// A warning as a sentence.
-fn told(warning: &Warning) -> String {
-    match warning {
-        Warning::Stretched {
-            component,
-            span,
-            threshold,
-        } => format!(
-            "{component} spans {span:.2e} over all candidates, less than {threshold}, and is stretched to 0 to 1"
-        ),
-        // More may come to be warned of.
-        _ => format!("{warning:?}"),
     }
 }
 

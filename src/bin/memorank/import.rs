@@ -2,8 +2,9 @@
 
 use crate::failure::Failure;
 use crate::output::{Output, escaped, escaped_lines, progress};
+use crate::values::Moment;
 use clap::{Subcommand, ValueEnum};
-use memorank::import::{self, Options, Report, TimeUnit, timestamp};
+use memorank::import::{self, Options, Report, TimeUnit};
 use memorank::kernel::Dtype;
 use serde::Serialize;
 use std::num::NonZeroUsize;
@@ -34,7 +35,7 @@ enum Format {
         common: Common,
         /// The moment of step 0 (RFC 3339).
         #[arg(long, default_value = "1970-01-01T00:00:00Z")]
-        step_zero: String,
+        step_zero: Moment,
     },
     /// A matrix (.npy: f2, f4 or f8, one row per memory) with one JSON object per line beside it.
     Npy {
@@ -138,10 +139,8 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
             )
         }
         Format::Genagents { common, step_zero } => {
-            let step_zero = timestamp::parse_rfc3339_us(step_zero)
-                .map_err(|e| Failure::Usage(format!("--step-zero: {e}")))?;
             let options = Options {
-                step_zero,
+                step_zero: step_zero.0,
                 ..common.options()
             };
             (

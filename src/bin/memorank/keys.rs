@@ -1,26 +1,19 @@
 //! Memories by their keys, or else their ids.
 
 use crate::failure::Failure;
-use memorank::store::Snapshot;
+use memorank::store::{ReadError, Snapshot};
 
 /// The row of the memory with this key, or else this id.
 pub fn row(snapshot: &Snapshot, key: &str) -> Result<usize, Failure> {
-    if let Some(row) = snapshot.row_of_key(key)? {
-        return Ok(row);
-    }
-    let id: Option<u64> = key.parse().ok();
-    if let Some(row) = id.and_then(|id| snapshot.row_of_id(id)) {
-        return Ok(row);
-    }
-    Err(Failure::Error(
-        match id {
-            Some(id) if id < snapshot.next_id() => {
+    find(snapshot, key)?.ok_or_else(|| {
+        let told = match deleted(snapshot, key) {
+            Some(id) => {
                 format!("no memory has the key {key:?}, and the memory with id {id} was deleted")
             }
-            _ => format!("no memory has the key or id {key:?}"),
-        }
-        .into(),
-    ))
+            None => format!("no memory has the key or id {key:?}"),
+        };
+        Failure::Error(told.into())
+    })
 }
 
 /// The ids of the memories with these keys, or else ids.
@@ -29,12 +22,22 @@ pub fn ids(snapshot: &Snapshot, keys: &[String]) -> Result<Vec<u64>, Failure> {
     rows.map(|row| Ok(snapshot.id(row?))).collect()
 }
 
-/// As [`row`], but of a memory that was deleted, too.
-pub fn id_once_given(snapshot: &Snapshot, key: &str) -> Result<u64, Failure> {
-    let given = key.parse().ok().filter(|&id| id < snapshot.next_id());
-    match (row(snapshot, key), given) {
-        (Ok(row), _) => Ok(snapshot.id(row)),
-        (Err(Failure::Error(_)), Some(id)) => Ok(id),
-        (Err(failure), _) => Err(failure),
+/// The id of the memory with this key, or else this id, also if it was deleted.
+pub fn id(snapshot: &Snapshot, key: &str) -> Result<u64, Failure> {
+    match (find(snapshot, key)?, deleted(snapshot, key)) {
+        (None, Some(id)) => Ok(id),
+        (Some(_), _) | (None, None) => row(snapshot, key).map(|row| snapshot.id(row)),
     }
+}
+
+fn find(snapshot: &Snapshot, key: &str) -> Result<Option<usize>, ReadError> {
+    let of_id = || snapshot.row_of_id(key.parse().ok()?);
+    Ok(snapshot.row_of_key(key)?.or_else(of_id))
+}
+
+/// The id, if it is one that a memory had.
+fn deleted(snapshot: &Snapshot, id: &str) -> Option<u64> {
+    let id = id.parse().ok()?;
+    let is_there = snapshot.row_of_id(id).is_some();
+    (id < snapshot.next_id() && !is_there).then_some(id)
 }
