@@ -158,6 +158,32 @@ const QUESTION: &[&str] = &[
 ];
 
 #[test]
+fn the_readme_tells_of_every_flag_of_query() {
+    let readme = include_str!("../../README.md");
+    let (_, table) = readme.split_once("| of `query` | flags |").unwrap();
+    let (table, _) = table.split_once("\n\n").unwrap();
+    let flag = |text: &str| {
+        let rest = text.trim_start_matches(|c: char| c.is_ascii_lowercase() || c == '-');
+        text[..text.len() - rest.len()].to_owned()
+    };
+    let told: BTreeSet<_> = table.split("`--").skip(1).map(flag).collect();
+    let mut flags = listed(&["query"]);
+    // Beside the table.
+    for other in [
+        "vector",
+        "vector-index",
+        "exclude-self",
+        "model",
+        "k",
+        "threads",
+        "json",
+    ] {
+        assert!(flags.remove(other), "{other}");
+    }
+    assert_eq!(told, flags);
+}
+
+#[test]
 fn flags_of_import() {
     let stage = Stage::g();
     let source = stage.at("G-source.npy");
