@@ -244,8 +244,7 @@ impl Store {
     /// are kept. What stays is swept by the next writer.
     fn remove_old(&self, writing: &Writing, before: &Manifest, manifest: &Manifest) {
         writing.journal().old.clear();
-        let (live, most) = (manifest.journal_segment, self.history_bytes);
-        history::trim(&*self.files, &self.dir, live, most);
+        history::trim(&*self.files, &self.dir, manifest);
         for (old, new) in before.columns.iter().zip(&manifest.columns) {
             if old.file != new.file {
                 let _ = self.files.remove_file(&self.dir.join(&old.file));

@@ -61,8 +61,8 @@
 //! ```text
 //! memorank store 1 <XXH3-64 of the body, 16 lower-case hex digits> <length of the body in bytes>\n
 //! {"sequence":4,"rows":2,"dtype":"f16","dim":384,"model":null,"next_id":2,"kinds":["observation"],
-//!  "journal_folded":7,"journal_segment":3,"journal_bytes":64,"block_bytes":1048576,
-//!  "columns":{"embedding":{"file":"embedding.f16","bytes":1536,"sums":["9f0c..."]}, ...}}
+//!  "journal_folded":7,"journal_segment":3,"journal_bytes":64,"history_bytes":0,
+//!  "block_bytes":1048576,"columns":{"embedding":{"file":"embedding.f16","bytes":1536,"sums":["9f0c..."]}, ...}}
 //! ```
 //!
 //! The number is the format's version. The body is JSON without spaces, and has all of these fields and no
@@ -79,6 +79,7 @@
 //! journal_folded   the last record of the journal that the columns hold; 0: none
 //! journal_segment  the number of the segment that reading the journal starts at; 0: there is no journal
 //! journal_bytes    how many bytes of that segment were durable when this manifest was written
+//! history_bytes    how many bytes of segments before that one may be kept; 2^64 - 1: all
 //! block_bytes      1048576
 //! columns          the file of each column, its bytes, and the XXH3-64 (seed 0) of each block_bytes of
 //!                  them, the last one of what is left, as 16 lower-case hex digits

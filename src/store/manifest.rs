@@ -29,6 +29,8 @@ pub(super) struct Manifest {
     pub(super) journal_segment: u64,
     /// How much of it was durable when this was published.
     pub(super) journal_bytes: u64,
+    /// How much of the journal is kept once it is folded.
+    pub(super) history_bytes: u64,
     /// In the order of [`Column::ALL`].
     pub(super) columns: Vec<Entry>,
 }
@@ -54,6 +56,7 @@ struct Body {
     journal_folded: u64,
     journal_segment: u64,
     journal_bytes: u64,
+    history_bytes: u64,
     block_bytes: u64,
     columns: BTreeMap<String, BodyColumn>,
 }
@@ -85,6 +88,7 @@ impl Manifest {
             journal_folded: 0,
             journal_segment: 0,
             journal_bytes: 0,
+            history_bytes: 0,
             columns: Column::ALL.into_iter().map(entry).collect(),
         }
     }
@@ -223,6 +227,7 @@ impl Manifest {
             journal_folded: body.journal_folded,
             journal_segment: body.journal_segment,
             journal_bytes: body.journal_bytes,
+            history_bytes: body.history_bytes,
             columns,
         })
     }
@@ -255,6 +260,7 @@ impl Manifest {
             journal_folded: self.journal_folded,
             journal_segment: self.journal_segment,
             journal_bytes: self.journal_bytes,
+            history_bytes: self.history_bytes,
             block_bytes: BLOCK_BYTES as u64,
             columns: columns.collect(),
         };

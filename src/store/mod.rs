@@ -56,7 +56,7 @@
 //! [`Store::before`] goes back to what one of them saw.
 //!
 //! How far it goes is the caller's choice: a fold of the journal removes it, but for as many bytes as
-//! [`OpenOptions::history_bytes`] says, 0 by default. They are read by nobody else: neither opening nor ranking is
+//! [`Store::keep_history`] says, 0 at first. They are read by nobody else: neither opening nor ranking is
 //! slower, and damage in them does no harm to the store. A touch of 30 memories takes some 600 bytes, an append what its
 //! memories do; a long append ([`BulkAppend`], or more than a mebibyte at once) is no record at all, and can be gone
 //! back behind all the same, as ids tell what came later. A compaction ends the memories it takes away: what was
@@ -225,7 +225,6 @@ pub struct Store {
     hold: Hold,
     durability: Durability,
     checkpoint_bytes: u64,
-    history_bytes: u64,
     /// What readers see.
     current: Mutex<Current>,
     recovery: Recovery,

@@ -46,10 +46,6 @@ pub struct OpenOptions {
     /// How long the journal may grow, in bytes, before it is folded into the columns; `u64::MAX`: until it
     /// is closed. A longer journal makes opening slower.
     pub checkpoint_bytes: u64,
-    /// How much of the journal is kept once it is folded, in bytes, so that [`Store::before`] can go back to what
-    /// was: the newest segments that are no more than this together, each as long as the journal was when it was
-    /// folded; 0: none, `u64::MAX`: all. A writer removes what is more, at its first write and at each fold.
-    pub history_bytes: u64,
 }
 
 impl Default for OpenOptions {
@@ -60,7 +56,6 @@ impl Default for OpenOptions {
             in_memory: false,
             durability: Durability::default(),
             checkpoint_bytes: 64 << 20,
-            history_bytes: 0,
         }
     }
 }
@@ -215,7 +210,6 @@ impl Store {
             hold,
             durability: options.durability,
             checkpoint_bytes: options.checkpoint_bytes,
-            history_bytes: options.history_bytes,
             current: Mutex::new(Current::new(loaded.state)),
             writing: lock.map(|lock| Writing::new(lock, &loaded.journal)),
             recovery: loaded.journal.recovery,

@@ -47,12 +47,7 @@ impl Store {
             return Err(error);
         }
         sweep(&*self.files, &self.dir, &manifest, superseded);
-        history::trim(
-            &*self.files,
-            &self.dir,
-            manifest.journal_segment,
-            self.history_bytes,
-        );
+        history::trim(&*self.files, &self.dir, &manifest);
         let lead = writing.commits.lead_alone();
         let mut journal = writing.journal();
         self.change_state(&mut journal, |state| {

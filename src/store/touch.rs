@@ -50,7 +50,7 @@ impl Store {
 
     /// As [`touch`](Store::touch), with a note and what was ranked. Gives the number of the touch's record, by which
     /// [`before`](Store::before) finds it; `None` if there is none, because the touch alters no last access. (With
-    /// [`OpenOptions::history_bytes`](super::OpenOptions::history_bytes) there is one if there is an id.)
+    /// [history](Store::keep_history) there is one if there is an id.)
     ///
     /// # Errors
     /// As [`touch`](Store::touch), or a note that is too long.
@@ -58,7 +58,7 @@ impl Store {
     /// # Panics
     /// If `seen` was not taken of this store and holds what this one does not.
     pub fn touch_with(&self, touch: &NewTouch<'_>) -> Result<Option<u64>, TouchError> {
-        self.record_touch(touch, self.history_bytes > 0)
+        self.record_touch(touch, self.history_bytes() > 0)
     }
 
     /// [`touch_with`](Store::touch_with). `always`: there is a record if there is an id.

@@ -41,7 +41,7 @@ pub struct VerifyReport {
     pub uncommitted_bytes: u64,
     /// Records of the journal that the columns do not hold yet.
     pub records: u64,
-    /// Records of the journal that the columns hold, and that are [kept](super::OpenOptions::history_bytes). What is
+    /// Records of the journal that the columns hold, and that are [kept](super::Store::keep_history). What is
     /// damaged in them is damage, and concerns nothing that the store holds.
     pub kept_records: u64,
     /// What the journal's files hold beside whole records, which is left out: no damage (see

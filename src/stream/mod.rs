@@ -13,7 +13,7 @@
 //! # History
 //!
 //! The touches of a store are its access log: every retrieval that touches something adds a record to it, with a
-//! number, [`Retrieved::sequence`]. As long as the store [keeps](crate::store::OpenOptions::history_bytes) the journal back to that
+//! number, [`Retrieved::sequence`]. As long as the store [keeps](crate::store::Store::keep_history) the journal back to that
 //! record, [`replay`] gives the same question the same answer, bit for bit, whatever was appended, touched, deleted,
 //! embedded or rated since, by whichever thread or process: the record says which state was ranked, also where others
 //! changed the store before the touch was made, or where the question saw the touches of others in

@@ -61,7 +61,7 @@ pub struct Retrieved {
     pub candidates: usize,
     /// The number of the touch's record, by which the retrieval can be [replayed](super::replay). `None`: there is
     /// none, as nothing was to be touched, or (in a store that keeps no
-    /// [history](crate::store::OpenOptions::history_bytes)) the touch altered nothing.
+    /// [history](crate::store::Store::keep_history)) the touch altered nothing.
     pub sequence: Option<u64>,
     /// Whether the touch was recorded. If not, the answer is right all the same.
     pub touch: Result<(), TouchError>,

@@ -58,6 +58,10 @@ pub fn create(files: Arc<dyn Files>, setup: &Setup) -> Result<Store, String> {
         model: None,
     };
     let store = Store::create_on(files.clone(), PATH, &options).map_err(|e| e.to_string())?;
+    if setup.history_bytes > 0 {
+        let kept = store.keep_history(setup.history_bytes);
+        kept.map_err(|e| e.to_string())?;
+    }
     store.close().map_err(|e| e.to_string())?;
     // With the options of the setup.
     open(files, setup, false).map_err(|e| e.to_string())
@@ -70,7 +74,6 @@ pub fn open(files: Arc<dyn Files>, setup: &Setup, read_only: bool) -> Result<Sto
         in_memory: setup.in_memory,
         durability: setup.durability,
         checkpoint_bytes: setup.checkpoint_bytes,
-        history_bytes: setup.history_bytes,
     };
     Store::open_on(files, PATH, &options)
 }

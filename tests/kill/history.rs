@@ -14,10 +14,12 @@ pub fn create(path: &Path, setup: &Setup) -> Store {
         dtype: setup.dtype,
         model: None,
     };
-    Store::create(path, &options)
-        .expect("it can be created")
-        .close()
-        .expect("it can be closed");
+    let store = Store::create(path, &options).expect("it can be created");
+    if setup.history_bytes > 0 {
+        let kept = store.keep_history(setup.history_bytes);
+        kept.expect("it can be written to");
+    }
+    store.close().expect("it can be closed");
     open(path, setup, false).expect("it can be opened")
 }
 
@@ -28,7 +30,6 @@ pub fn open(path: &Path, setup: &Setup, read_only: bool) -> Result<Store, OpenEr
         in_memory: setup.in_memory,
         durability: setup.durability,
         checkpoint_bytes: setup.checkpoint_bytes,
-        history_bytes: setup.history_bytes,
     };
     Store::open_with(path, &options)
 }

@@ -208,13 +208,6 @@ struct Run {
     questions: Questions,
 }
 
-fn options() -> OpenOptions {
-    OpenOptions {
-        history_bytes: u64::MAX,
-        ..OpenOptions::default()
-    }
-}
-
 fn agent(other: bool) -> Agent {
     if other { OTHER } else { Agent::OWN }
 }
@@ -226,9 +219,8 @@ impl Run {
             dtype: Dtype::F16,
             model: None,
         };
-        let created = Store::create_on(files.clone(), &path, &create).unwrap();
-        created.close().unwrap();
-        let store = Store::open_on(files.clone(), &path, &options()).unwrap();
+        let store = Store::create_on(files.clone(), &path, &create).unwrap();
+        store.keep_history(u64::MAX).unwrap();
         append(&store, &(0..6).map(numbered).collect::<Vec<_>>());
         Run {
             files,
@@ -341,7 +333,7 @@ impl Run {
                 self.store = None;
                 let options = OpenOptions {
                     checkpoint_bytes,
-                    ..options()
+                    ..OpenOptions::default()
                 };
                 let opened = Store::open_on(self.files.clone(), &self.path, &options);
                 self.store = Some(opened.unwrap());
@@ -580,7 +572,7 @@ fn after_a_touch_that_fails_a_batch_in_sequence_touches_nothing() {
             _ => Ok(()),
         }
     };
-    let store = Store::open_on(watched(&files, hook), STORE, &options()).unwrap();
+    let store = Store::open_on(watched(&files, hook), STORE, &OpenOptions::default()).unwrap();
     store.touch(Agent::OWN, &[0], T - 300 * HOUR).unwrap();
     let (preset, workspace) = (paper(1), &mut Workspace::new());
     let asks = [1, 2, 3, 4].map(|hours| Retrieve::new(ask(&preset, T + hours * HOUR)));

@@ -26,7 +26,7 @@ pub enum HistoryError {
     /// What is needed of the journal was not kept.
     #[error(
         "record {sequence} needs the journal from record {needed} on, which is kept from record {oldest} on; \
-         open the store with more `history_bytes`"
+         have more kept from now on with `Store::keep_history`"
     )]
     NotKept {
         /// The number asked for.

@@ -9,6 +9,7 @@ use crate::store::files::{Bytes, Files};
 use crate::store::journal::{
     Dropped, HEADER_BYTES, Header, Record, Replay, Segment, file_name, header_of, number_in,
 };
+use crate::store::manifest::Manifest;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -220,11 +221,11 @@ fn at_start(path: &Path, problem: Problem) -> Damage {
     }
 }
 
-/// Removes segments below `live`: those without a record, and all but the newest that are no more than `most` bytes
-/// together. As well as it goes; the next fold tries again.
-pub(in crate::store) fn trim(files: &dyn Files, dir: &Path, live: u64, most: u64) {
+/// Removes segments below those of the journal: those without a record, and all but the newest that are no more bytes
+/// together than are to be kept. As well as it goes; the next fold tries again.
+pub(in crate::store) fn trim(files: &dyn Files, dir: &Path, manifest: &Manifest) {
+    let (live, mut left) = (manifest.journal_segment, manifest.history_bytes);
     let numbers = segments(files, dir).unwrap_or_default();
-    let mut left = most;
     for number in numbers.into_iter().rev().filter(|&number| number < live) {
         let path = dir.join(file_name(number));
         let bytes = match left {

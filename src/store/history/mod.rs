@@ -2,11 +2,12 @@
 //! since.
 //!
 //! - Every record says what is needed to undo it, as long as the rows are there. Only a compaction takes rows away.
-//! - The journal is kept for it as far as [`OpenOptions::history_bytes`](super::OpenOptions::history_bytes) says; what
+//! - The journal is kept for it as far as [`Store::keep_history`] says; what
 //!   was not folded yet is there in any case.
 //! - Nothing else reads what is kept: damage in it is told by [`verify()`](super::verify()), and by who goes back.
 
 mod error;
+mod keep;
 mod log;
 
 pub use error::HistoryError;
@@ -54,7 +55,7 @@ const ATTEMPTS: usize = 100;
 
 impl Store {
     /// The touches that the journal holds, with the numbers of their records, the oldest first: those that are not
-    /// folded yet, and of the others those that were [kept](super::OpenOptions::history_bytes), back to the first gap
+    /// folded yet, and of the others those that were [kept](Store::keep_history), back to the first gap
     /// if there is one. A handle that only reads sees those from before it was opened.
     ///
     /// # Errors
@@ -91,17 +92,14 @@ impl Store {
     ///
     /// ```
     /// # use memorank::kernel::Dtype;
-    /// use memorank::store::{Agent, NewTouch, OpenOptions, Store};
+    /// use memorank::store::{Agent, NewTouch, Store};
     /// # use memorank::store::{CreateOptions, Kind, NewMemory};
     ///
     /// # let dir = tempfile::tempdir()?;
     /// # let path = dir.path().join("isabella");
     /// # let options = CreateOptions { dim: 2.try_into()?, dtype: Dtype::F16, model: None };
-    /// # Store::create(&path, &options)?.close()?;
-    /// let store = Store::open_with(&path, &OpenOptions {
-    ///     history_bytes: 1 << 30,
-    ///     ..OpenOptions::default()
-    /// })?;
+    /// let store = Store::create(&path, &options)?;
+    /// store.keep_history(1 << 30)?;
     /// # store.append(&[NewMemory {
     /// #     key: None,
     /// #     kind: Kind::OBSERVATION,

@@ -1,7 +1,7 @@
 //! What is kept of the journal: how much, and what becomes of the store when it is damaged or gone.
 
 use super::*;
-use memorank::store::{Problem, repair_on};
+use memorank::store::{Problem, WriteError, repair_on};
 
 /// The segments of the store, with their lengths, oldest first.
 fn segments(files: &InMemory) -> Vec<(u64, u64)> {
@@ -56,8 +56,9 @@ fn as_much_is_kept_as_was_asked_for_the_newest_first() {
             (sum(newest).saturating_sub(1), newest.saturating_sub(1)),
         ] {
             let files = killed(&all);
-            let store = open_with(&files, &with_history_of(bytes));
+            let store = open(&files).unwrap();
             assert_eq!(segments(&files).len(), 6, "opening changes nothing");
+            store.keep_history(bytes).unwrap();
             store.touch(Agent::OWN, &[0], 70_000).unwrap();
             let left = segments(&files);
             assert_eq!(
@@ -76,8 +77,7 @@ fn as_much_is_kept_as_was_asked_for_the_newest_first() {
 fn a_fold_removes_what_is_more_than_was_asked_for() {
     let (files, store) = new_with_history(2);
     append(&store, &[varied(0, 2)]);
-    store.close().unwrap();
-    let store = open_with(&files, &with_history_of(1_000));
+    store.keep_history(1_000).unwrap();
     let mut most = 0;
     for now in 60_000..60_040 {
         touched(&store, &touch(&[0], now));
@@ -111,7 +111,7 @@ fn a_fold_removes_what_is_more_than_was_asked_for() {
 fn a_store_that_is_opened_by_several_writers_in_turn_keeps_one_history() {
     let (mut files, mut touches) = worn_with_history(2);
     for round in 0..6 {
-        let store = open_with(&files, &with_history());
+        let store = open(&files).unwrap();
         for (sequence, seen) in &touches {
             assert_before(&store, *sequence, seen);
         }
@@ -179,12 +179,9 @@ fn a_flipped_bit_of_what_is_kept_is_found_and_stops_nobody() {
             if bit % 49 == 0 {
                 let store = open(&files).unwrap();
                 store.touch(Agent::OWN, &[0], 90_000).unwrap();
+                store.keep_history(0).unwrap();
                 store.close().unwrap();
-                assert_eq!(
-                    segments(&files).len(),
-                    1,
-                    "without the option nothing is kept"
-                );
+                assert_eq!(segments(&files).len(), 1);
             }
         }
     }
@@ -243,13 +240,13 @@ fn what_is_cut_or_gone_or_no_segment_is_told() {
 #[test]
 fn what_was_taken_over_and_is_still_there_is_passed_over() {
     let (sound, touches) = worn_with_history(2);
-    let store = open_with(&sound, &with_history());
+    let store = open(&sound).unwrap();
     let seen = observed(&store.snapshot());
     let sequence = touched(&store, &touch(&[0], 70_000));
     let old = segments(&sound).pop().unwrap().0;
     let crashed = killed(&sound);
     let bytes = get(&crashed, &format!("journal.{old}"));
-    let store = open_with(&crashed, &with_history());
+    let store = open(&crashed).unwrap();
     let next = touched(&store, &touch(&[0], 70_001));
     // Torn, as the crash may have left it.
     for bytes in [
@@ -262,7 +259,7 @@ fn what_was_taken_over_and_is_still_there_is_passed_over() {
         for fold in [false, true] {
             let files = killed(&crashed);
             put(&files, &format!("journal.{old}"), bytes);
-            let store = open_with(&files, &with_history());
+            let store = open(&files).unwrap();
             if fold {
                 touched(&store, &touch(&[0], 70_002));
                 store.checkpoint().unwrap();
@@ -310,4 +307,36 @@ fn a_repair_takes_what_the_store_holds_and_no_history() {
             Err(HistoryError::NoRecord { .. })
         ));
     }
+}
+
+#[test]
+fn how_much_is_kept_is_a_matter_of_the_store_whoever_writes() {
+    let (files, store) = new_with_history(2);
+    assert_eq!(store.history_bytes(), u64::MAX);
+    append(&store, &[varied(0, 2)]);
+    let sequence = touched(&store, &touch(&[0], 60_000));
+    store.close().unwrap();
+    for now in 60_001..60_004 {
+        let store = open(&files).unwrap();
+        assert_eq!(store.history_bytes(), u64::MAX);
+        store.touch(Agent::OWN, &[0], now).unwrap();
+        store.compact().unwrap();
+        store.close().unwrap();
+    }
+    let reader = open_read_only(&files).unwrap();
+    assert!(reader.before(sequence).is_ok());
+    assert!(matches!(
+        reader.keep_history(0),
+        Err(WriteError::ReadOnly { .. })
+    ));
+
+    let store = open(&files).unwrap();
+    let expected = contents(&store.snapshot());
+    store.keep_history(0).unwrap();
+    assert_eq!((store.history_bytes(), segments(&files).len()), (0, 1));
+    assert_eq!(contents(&store.snapshot()), expected);
+    store.close().unwrap();
+    let store = open(&files).unwrap();
+    assert_eq!(store.history_bytes(), 0);
+    assert!(store.touches().unwrap().is_empty());
 }

@@ -14,27 +14,10 @@ use memorank::store::{
 use std::path::Path;
 use std::sync::Arc;
 
-/// All that is kept.
-fn with_history() -> OpenOptions {
-    with_history_of(u64::MAX)
-}
-
-fn with_history_of(history_bytes: u64) -> OpenOptions {
-    OpenOptions {
-        history_bytes,
-        ..OpenOptions::default()
-    }
-}
-
-fn open_with(files: &InMemory, options: &OpenOptions) -> Store {
-    Store::open_on(Arc::new(files.clone()), STORE, options).unwrap()
-}
-
 /// A store in memory that keeps its history.
 fn new_with_history(dim: usize) -> (InMemory, Store) {
     let (files, store) = new_in_memory(dim, Dtype::F32);
-    store.close().unwrap();
-    let store = open_with(&files, &with_history());
+    store.keep_history(u64::MAX).unwrap();
     (files, store)
 }
 
@@ -143,7 +126,7 @@ fn a_touch_by_ids_goes_back_to_the_store_just_before_it() {
     check(&open_read_only(&files).unwrap());
     store.close().unwrap();
     check(&open_read_only(&files).unwrap());
-    check(&open_with(&files, &with_history()));
+    check(&open(&files).unwrap());
     check(&open(&files).unwrap());
 }
 
@@ -212,7 +195,7 @@ fn what_a_long_append_added_since_is_not_there() {
 
 #[test]
 fn a_touch_that_alters_nothing_has_a_record_only_where_history_is_kept() {
-    let (files, store) = new_with_history(2);
+    let (_, store) = new_with_history(2);
     append(&store, &[varied(0, 2), varied(1, 2)]);
     let first = touched(&store, &touch(&[0], 60_000));
     let again = touched(&store, &touch(&[0], 60_000));
@@ -226,9 +209,7 @@ fn a_touch_that_alters_nothing_has_a_record_only_where_history_is_kept() {
         60_000
     );
     assert_eq!(store.touches().unwrap().len(), 4);
-    store.close().unwrap();
-
-    let store = open(&files).unwrap();
+    store.keep_history(0).unwrap();
     for nothing in [touch(&[0], 60_000), touch(&[1], 80_000), touch(&[], 80_000)] {
         assert_eq!(store.touch_with(&nothing).unwrap(), None);
     }
@@ -321,7 +302,8 @@ fn each_reason_why_there_is_no_way_back_has_its_error() {
     assert!(store.before(without).is_ok());
 
     store.close().unwrap();
-    let store = open_with(&files, &with_history_of(0));
+    let store = open(&files).unwrap();
+    store.keep_history(0).unwrap();
     let oldest = store.snapshot().sequence() + 1;
     let gone = touched(&store, &touch(&[0], 63_000));
     assert_eq!(gone, oldest);
@@ -358,7 +340,7 @@ fn a_touch_whose_snapshot_is_older_than_what_is_kept_says_what_it_needs() {
     let error = store.before(sequence).unwrap_err();
     let expected = format!(
         "record {sequence} needs the journal from record {} on, which is kept from record {sequence} on; \
-         open the store with more `history_bytes`",
+         have more kept from now on with `Store::keep_history`",
         sequence - 1
     );
     assert_eq!(error.to_string(), expected);
@@ -367,7 +349,8 @@ fn a_touch_whose_snapshot_is_older_than_what_is_kept_says_what_it_needs() {
 #[test]
 fn going_back_changes_no_byte() {
     let (dir, path) = worn(9, 2, Dtype::F16);
-    let store = Store::open_with(&path, &with_history()).unwrap();
+    let store = Store::open(&path).unwrap();
+    store.keep_history(u64::MAX).unwrap();
     let sequence = touched(&store, &touch(&[0, 2], 2_000_000));
     store.close().unwrap();
     let bytes = bytes_of(&path);

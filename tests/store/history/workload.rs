@@ -210,10 +210,10 @@ impl Run {
                 self.store = Some(self.place.open(&OpenOptions {
                     in_memory,
                     checkpoint_bytes,
-                    history_bytes,
                     verify: true,
                     ..OpenOptions::default()
                 }));
+                self.store().keep_history(history_bytes).unwrap();
                 self.bounded = history_bytes < u64::MAX;
                 self.saw.iter_mut().for_each(|saw| saw.cut |= self.bounded);
             }
@@ -258,7 +258,8 @@ impl Run {
 
 /// Gives how many touches there were, and to how many of them there is a way back.
 fn run(place: Place, ops: Vec<Op>) -> (usize, usize) {
-    let store = place.open(&with_history());
+    let store = place.open(&OpenOptions::default());
+    store.keep_history(u64::MAX).unwrap();
     let mut run = Run {
         place,
         store: Some(store),
