@@ -243,7 +243,7 @@ pub fn explain(
     par: Par,
     workspace: &mut Workspace,
 ) -> Result<Explanation, StreamError> {
-    ask.check_model(snapshot)?;
+    ask.check_embedding(snapshot)?;
     let (row, next) = (snapshot.row_of_id(id), snapshot.next_id());
     if row.is_none() && id >= next {
         return Err(StreamError::NoId { id, next });

@@ -128,7 +128,7 @@ fn relevance(
     let mut all = false;
     for (index, Retrieve { ask, .. }) in asks.iter().enumerate() {
         let error = |error| BatchError { index, error };
-        ask.check_model(snapshot).map_err(|e| error(e.into()))?;
+        ask.check_embedding(snapshot).map_err(error)?;
         let filter = Filter {
             text: None,
             last_access: Filter::PAST.last_access,

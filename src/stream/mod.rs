@@ -38,6 +38,7 @@ mod steps;
 mod tiktoken;
 
 use crate::Par;
+use crate::kernel::QueryError;
 use crate::scoring::{
     Candidates, Columns, ColumnsError, Preset, Query, RankError, Ranking, ResultOrder, Workspace,
     rank_into,
@@ -113,9 +114,15 @@ impl<'a> Ask<'a> {
         }
     }
 
-    /// Refuses the vectors of another model.
-    fn check_model(&self, snapshot: &Snapshot) -> Result<(), OtherModel> {
-        OtherModel::check(snapshot.model(), self.model)
+    /// Refuses the vectors of another model, and of another dimension, even where there is nothing to compare them
+    /// with.
+    fn check_embedding(&self, snapshot: &Snapshot) -> Result<(), StreamError> {
+        OtherModel::check(snapshot.model(), self.model)?;
+        let (found, expected) = (self.embedding.len(), snapshot.dim().get());
+        match found == expected {
+            true => Ok(()),
+            false => Err(RankError::from(QueryError::Dimension { found, expected }).into()),
+        }
     }
 
     fn query<'q>(&self, candidates: Candidates<'q>) -> Query<'q>
@@ -204,7 +211,7 @@ pub fn rank(
     ranking: &mut Ranking,
 ) -> Result<(), StreamError> {
     ranking.clear();
-    ask.check_model(snapshot)?;
+    ask.check_embedding(snapshot)?;
     let candidates = CandidateSet::new(snapshot, ask)?;
     let query = ask.query(candidates.borrowed());
     let recencies = decay::recencies(snapshot, ask)?;

@@ -159,7 +159,7 @@ pub(super) fn answer(
     workspace: &mut Workspace,
 ) -> Result<Retrieved, StreamError> {
     let ask = &wanted.ask;
-    ask.check_model(&snapshot)?;
+    ask.check_embedding(&snapshot)?;
     let pinned = Pinned::new(&snapshot, wanted.pinned)?;
     let set = CandidateSet::new(&snapshot, ask)?;
     let query = ask.query(set.borrowed());

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::presets::of_kind;
+use memorank::kernel::QueryError;
 use memorank::oracle;
 use memorank::scoring::Query;
 
@@ -99,6 +100,26 @@ fn a_query_that_cannot_be_used_is_an_error_and_touches_nothing() {
     let refused = retrieved(&store, &ask(&wrong, T + HOUR)).unwrap_err();
     assert!(matches!(refused, StreamError::Rank(RankError::Scoring(_))));
     assert_eq!(last_access(&store.snapshot()), before);
+}
+
+// B88: nothing is there to compare it with, and it is refused all the same.
+#[test]
+fn a_query_of_another_dimension_is_refused_by_an_empty_store() {
+    let (_dir, _, store) = new_store(2, Dtype::F32);
+    let preset = Preset::paper();
+    for embedding in [&[][..], &[1.0], &[1.0, 0.0, 0.0]] {
+        let ask = Ask {
+            embedding,
+            ..ask(&preset, T)
+        };
+        let expected = RankError::Query(QueryError::Dimension {
+            found: embedding.len(),
+            expected: 2,
+        });
+        let refused = retrieved(&store, &ask).unwrap_err();
+        assert!(matches!(refused, StreamError::Rank(error) if error == expected));
+    }
+    assert!(touched(&store, &ask(&preset, T)).hits.is_empty());
 }
 
 /// Memories appended and touched piece by piece, so that the columns of a ranking are many.
