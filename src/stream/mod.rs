@@ -58,7 +58,7 @@ pub use filter::{Barrier, Contains, Filter, Period};
 pub use many::{BatchError, Order, retrieve_each, retrieve_many};
 pub use model::OtherModel;
 pub use remember::{BoxError, Embed, Rate, RememberError, remember};
-pub use replay::{ReplayError, Replayed, replay};
+pub use replay::{ReplayError, Replayed, replay, replay_from};
 pub use retrieve::{Cut, Retrieve, Retrieved, Returned, retrieve};
 pub use steps::{AnswerError, BeginError, FillIn, FinishError, Need, Remember, Step};
 #[cfg(feature = "tiktoken")]

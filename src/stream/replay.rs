@@ -4,7 +4,7 @@ use super::retrieve::answer;
 use super::{Retrieve, Retrieved, StreamError};
 use crate::Par;
 use crate::scoring::Workspace;
-use crate::store::{HistoryError, Store, Touched};
+use crate::store::{HistoryError, Snapshot, Store, Touched};
 use thiserror::Error;
 
 /// What a replay gives.
@@ -66,15 +66,30 @@ pub fn replay(
     par: Par,
     workspace: &mut Workspace,
 ) -> Result<Replayed, ReplayError> {
-    let (snapshot, touched) = store.before(sequence)?;
-    let mut retrieved = answer(snapshot, wanted, None, par, workspace)?;
+    let mut replayed = replay_from(store.before(sequence)?, wanted, par, workspace)?;
+    replayed.retrieved.sequence = Some(sequence);
+    Ok(replayed)
+}
+
+/// [`replay`] from what [`Store::before`] gave, for who needs it to put the question: to look up a key as it was, or
+/// to ask at the recorded moment. [`Retrieved::sequence`] is `None`.
+///
+/// # Errors
+/// As [`retrieve`](super::retrieve).
+pub fn replay_from(
+    before: (Snapshot, Touched),
+    wanted: &Retrieve<'_>,
+    par: Par,
+    workspace: &mut Workspace,
+) -> Result<Replayed, StreamError> {
+    let (snapshot, touched) = before;
+    let retrieved = answer(snapshot, wanted, None, par, workspace)?;
     let mut ids: Vec<u64> = (retrieved.to_touch(&wanted.ask))
         .map(|memory| memory.id)
         .collect();
     ids.sort_unstable();
     let asked = (wanted.ask.agent, wanted.ask.now, &ids);
     let is_same = asked == (touched.agent, touched.now, &touched.ids);
-    retrieved.sequence = Some(sequence);
     Ok(Replayed {
         retrieved,
         touched,
