@@ -220,6 +220,7 @@ fn no_number_is_null() {
                     "importance_weight",
                     "ages",
                     "key",
+                    "sequence",
                     "model",
                     "expiry",
                     "expiry_us",

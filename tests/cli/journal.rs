@@ -195,6 +195,7 @@ fn a_ranking_is_returned_also_if_it_could_not_be_noted() {
             Ok(document) => {
                 assert_eq!(document["hits"], expected["hits"]);
                 assert_eq!(document["touched"], 0);
+                assert_eq!(document["sequence"], serde_json::Value::Null);
             }
             Err(_) => {
                 assert_eq!(form, ["--touch"], "{}", ran.out);

@@ -12,22 +12,24 @@ fn towns(copies: &[&str]) -> Stage {
     stage
 }
 
-/// `memorank query STORE --now T+1h --json ...`, and what it says but for the store's name.
+/// `memorank query STORE --now T+1h --json ...`, and what it says but for the store's name and record.
 fn ask(stage: &Stage, store: &str, args: &[&str]) -> Value {
     let now = time(T + HOUR);
     let mut document = stage
         .query(store, &[&["--now", &now, "--json"], args].concat())
         .json();
-    forget_store(&mut document);
+    forget_place(&mut document);
     document
 }
 
-fn forget_store(document: &mut Value) {
-    if let Some(store) = document.get_mut("store") {
-        *store = Value::Null;
+fn forget_place(document: &mut Value) {
+    for name in ["store", "sequence"] {
+        if let Some(place) = document.get_mut(name) {
+            *place = Value::Null;
+        }
     }
     let answers = document.get_mut("answers").and_then(Value::as_array_mut);
-    answers.into_iter().flatten().for_each(forget_store);
+    answers.into_iter().flatten().for_each(forget_place);
 }
 
 const TOUCH: [&str; 3] = ["-k", "2", "--touch"];
@@ -74,7 +76,7 @@ fn questions_in_sequence_are_single_calls_in_that_order() {
     // Both leave the same last accesses where the same was returned.
     let listed = |store: &str| {
         let mut document = run(["list", &stage.at(store), "--json"]).json();
-        forget_store(&mut document);
+        forget_place(&mut document);
         document
     };
     assert_eq!(listed("together"), listed("single"));
@@ -129,7 +131,7 @@ fn a_file_of_questions_holds_texts_keys_vectors_agents_and_moments() {
             &["--vector", &vector, "--now", &later, "-k", "2", "--json"],
         )
         .json();
-    forget_store(&mut third);
+    forget_place(&mut third);
     third["query"] = json!({"vector": {"file": file, "index": 2}});
     let single = [
         ask(&stage, "S", &["--text", "cafe", "-k", "2"]),

@@ -14,13 +14,16 @@ use std::collections::HashSet;
 
 #[derive(Serialize)]
 pub struct Answer<'a> {
-    schema: &'static str,
+    /// `memorank.query/1`, unless it is another's.
+    pub schema: &'static str,
     #[serde(flatten)]
     head: Head<'a>,
     pinned: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     warnings: Option<Vec<Warning>>,
     touched: usize,
+    /// The number of the touch's record.
+    sequence: Option<u64>,
     hits: Vec<Returns<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     budget: Option<Spent<'a>>,
@@ -104,6 +107,7 @@ impl<'a> Answer<'a> {
             pinned,
             warnings: explain.then(warned),
             touched: touched.len(),
+            sequence: retrieved.sequence,
             hits,
             budget,
         })
@@ -128,9 +132,12 @@ impl<'a> Answer<'a> {
         if let Some(budget) = &self.budget {
             budget.print(out)?;
         }
-        match self.touched {
-            0 => Ok(()),
-            touched => out.line(format_args!("touched {touched} memories")),
+        match (self.touched, self.sequence) {
+            (0, _) => Ok(()),
+            (touched, Some(sequence)) => out.line(format_args!(
+                "touched {touched} memories: record {sequence}"
+            )),
+            (touched, None) => out.line(format_args!("touched {touched} memories")),
         }
     }
 }

@@ -65,19 +65,12 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     let question = &args.question;
     let preset = question.settings.preset()?;
     let kernel = Kernel::new(Isa::from_env()?)?;
-    let asked = question.asked()?;
-    let [asked] = &asked[..] else {
-        let told = format!(
-            "a memory is explained for one question, and there are {}",
-            asked.len()
-        );
-        return Err(Failure::Usage(told));
-    };
+    let asked = question.only("memory is explained")?;
     let snapshot = opened::to_read(&args.store)?.snapshot();
     let id = keys::id(&snapshot, &args.key)?;
     let narrowed = question.competing.filters.narrowed(&snapshot)?;
     let decays = question.settings.decays_in(&preset, &snapshot)?;
-    let put = question.put(asked, &snapshot, &narrowed)?;
+    let put = question.put(&asked, &snapshot, &narrowed)?;
     let filter = put.filter(question, &narrowed);
     let ask = question.ask(&put, &preset, &filter, decays.as_ref());
     let mut workspace = Workspace::with_kernel(kernel);

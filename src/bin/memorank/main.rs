@@ -43,6 +43,7 @@ mod threads;
 mod touch;
 mod values;
 mod verify;
+mod wanted;
 
 use clap::{Parser, Subcommand};
 use output::Output;

@@ -1,22 +1,19 @@
 //! `memorank query`: stores' memories, ranked.
 
-use crate::answer::{Answer, Outcome};
-use crate::budget::Budget;
+use crate::answer::Answer;
 use crate::failure::Failure;
-use crate::filters::Narrowed;
-use crate::head::Head;
 use crate::output::Output;
-use crate::question::{Asked, Put, Question};
+use crate::question::{Asked, Put};
 use crate::threads::on_threads;
 use crate::values::Age;
-use crate::{keys, opened, queries};
-use clap::ValueEnum;
+use crate::wanted::{Terms, Wanted};
+use crate::{opened, queries};
 use memorank::Par;
 use memorank::kernel::{Isa, Kernel};
-use memorank::scoring::{Preset, ResultOrder, Touch, Workspace};
+use memorank::scoring::{Preset, Touch, Workspace};
 use memorank::store::Store;
 use memorank::stream::{
-    Decays, Filter, Order, Retrieve, Retrieved, retrieve, retrieve_each, retrieve_many,
+    Filter, Order, Retrieve, Retrieved, retrieve, retrieve_each, retrieve_many,
 };
 use serde::Serialize;
 use std::collections::HashSet;
@@ -36,45 +33,17 @@ pub struct Args {
         conflicts_with_all = ["exclude_self", "vector_index"]
     )]
     queries: Option<PathBuf>,
-    /// Tell where each score comes from, how far it is above the last of the k best, and what to beware of.
-    #[arg(long)]
-    explain: bool,
     #[command(flatten)]
-    question: Question,
-    #[command(flatten)]
-    returning: Returning,
-    #[command(flatten)]
-    budget: Budget,
+    wanted: Wanted,
     #[command(flatten)]
     touching: Touching,
-}
-
-#[derive(clap::Args)]
-#[command(next_help_heading = "What is returned")]
-struct Returning {
-    /// Return this memory (its key or id) whatever it scores, beside the k best; given several times, these.
-    #[arg(long, value_name = "KEY")]
-    pin: Vec<String>,
-    /// The order of the result, instead of the preset's.
-    #[arg(long, value_enum)]
-    order: Option<OrderBy>,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum OrderBy {
-    /// Best first.
-    Score,
-    /// First created first.
-    Created,
-    /// Retrieved longest ago first.
-    LastAccess,
 }
 
 /// Without these, no byte of a store changes.
 #[derive(clap::Args)]
 #[command(next_help_heading = "What is written")]
 struct Touching {
-    /// Refresh the last access of what is returned.
+    /// Refresh the last access of what is returned. The record notes what was asked with: see `history` and `replay`.
     #[arg(long)]
     touch: bool,
     /// Refresh it only of what was last retrieved longer ago than this: 90m, 24h, 7d.
@@ -96,21 +65,13 @@ struct Document<'a> {
     answers: Vec<Answer<'a>>,
 }
 
-/// The questions to one store, in the terms of its snapshot.
-struct Posed<'a> {
-    store: String,
-    narrowed: Narrowed<'a>,
-    decays: Option<Decays>,
-    pinned: Vec<u64>,
-    put: Vec<Put<'a>>,
-}
-
 pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
-    let preset = args.preset()?;
+    let wanted = &args.wanted;
+    let preset = wanted.preset(args.touching.touch())?;
     let kernel = Kernel::new(Isa::from_env()?)?;
     let asked = match &args.queries {
         Some(file) => queries::read(file)?,
-        None => args.question.asked()?,
+        None => wanted.question.asked()?,
     };
     let order = args.order(asked.len())?;
     let open = match args.touching.touches() {
@@ -120,41 +81,34 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     let stores = args.stores.iter().map(|path| open(path));
     let stores: Vec<Store> = stores.collect::<Result<_, _>>()?;
     let posed = stores.iter().map(|store| args.pose(&asked, store, &preset));
-    let posed: Vec<Posed<'_>> = posed.collect::<Result<_, _>>()?;
+    let posed: Vec<(Terms<'_>, Vec<Put<'_>>)> = posed.collect::<Result<_, _>>()?;
 
     // Store by store, and question by question.
     let all = || {
         posed
             .iter()
-            .flat_map(|to| to.put.iter().map(move |put| (to, put)))
+            .flat_map(|(terms, put)| put.iter().map(move |put| (terms, put)))
     };
     let filters: Vec<Filter<'_>> = all()
-        .map(|(to, put)| put.filter(&args.question, &to.narrowed))
+        .map(|(terms, put)| wanted.filter(terms, put))
         .collect();
-    let asks = all().zip(&filters).map(|((to, put), filter)| Retrieve {
-        ask: args.question.ask(put, &preset, filter, to.decays.as_ref()),
-        pinned: &to.pinned,
-        budget: args.budget.budget(),
-        note: b"",
+    let notes: Vec<String> = all().map(|(_, put)| put.note()).collect();
+    let asks = all().zip(filters.iter().zip(&notes));
+    let asks = asks.map(|((terms, put), (filter, note))| Retrieve {
+        note: note.as_bytes(),
+        ..wanted.retrieve(terms, put, &preset, filter)
     });
     let asks: Vec<Retrieve<'_>> = asks.collect();
     let mut workspace = Workspace::with_kernel(kernel);
-    let mut retrieved = on_threads(args.question.threads, |par| {
+    let mut retrieved = on_threads(wanted.question.threads, |par| {
         answer(&stores, &asks, order, par, &mut workspace)
     })??;
     let (touched, touch) = args.touching.touched(&stores, &asks, &mut retrieved);
 
-    let told = all().zip(&retrieved).zip(&touched);
-    let answers = told.map(|(((to, put), retrieved), touched)| {
-        let decays = to.decays.as_ref();
-        let head = Head::new(&to.store, &args.question, put, &preset, decays, kernel);
-        let outcome = Outcome {
-            retrieved,
-            touched,
-            budget: args.budget.spent(retrieved)?,
-            explain: args.explain,
-        };
-        Answer::new(head, put, &args.returning.pin, outcome)
+    let told = all().zip(retrieved.iter().zip(&touched));
+    let answers = told.map(|((terms, put), (retrieved, touched))| {
+        let head = wanted.head(terms, put, &preset, kernel);
+        wanted.answer(head, put, retrieved, touched)
     });
     let document = Document {
         schema: "memorank.queries/1",
@@ -191,18 +145,6 @@ fn answer(
 }
 
 impl Args {
-    fn preset(&self) -> Result<Preset, Failure> {
-        let mut preset = self.question.settings.preset()?;
-        preset.touch = self.touching.touch();
-        match self.returning.order {
-            None => {}
-            Some(OrderBy::Score) => preset.result_order = ResultOrder::Score,
-            Some(OrderBy::Created) => preset.result_order = ResultOrder::Created,
-            Some(OrderBy::LastAccess) => preset.result_order = ResultOrder::LastAccess,
-        }
-        Ok(preset)
-    }
-
     /// Whether there is one question to one store, whatever a file of questions could hold.
     fn is_one(&self, questions: usize) -> bool {
         self.stores.len() == 1 && questions == 1 && self.queries.is_none()
@@ -234,25 +176,20 @@ impl Args {
         }
     }
 
-    /// The questions in the terms of a store.
+    /// What is asked of a store, in its terms.
     fn pose<'a>(
         &'a self,
         asked: &'a [Asked],
         store: &Store,
         preset: &Preset,
-    ) -> Result<Posed<'a>, Failure> {
-        let (snapshot, question) = (&store.snapshot(), &self.question);
+    ) -> Result<(Terms<'a>, Vec<Put<'a>>), Failure> {
+        let (wanted, snapshot) = (&self.wanted, &store.snapshot());
         let store = store.path().display().to_string();
         let pose = || {
-            let narrowed = question.competing.filters.narrowed(snapshot)?;
-            let put = (asked.iter()).map(|asked| question.put(asked, snapshot, &narrowed));
-            Ok(Posed {
-                put: put.collect::<Result<_, _>>()?,
-                decays: question.settings.decays_in(preset, snapshot)?,
-                pinned: keys::ids(snapshot, &self.returning.pin)?,
-                store: store.clone(),
-                narrowed,
-            })
+            let terms = wanted.terms(store.clone(), snapshot, preset)?;
+            let put = (asked.iter()).map(|asked| wanted.put(asked, snapshot, &terms));
+            let put = put.collect::<Result<_, _>>()?;
+            Ok((terms, put))
         };
         pose().map_err(|failure: Failure| match self.stores.len() {
             1 => failure,
@@ -275,7 +212,7 @@ impl Touching {
     }
 
     /// The ids whose last access was refreshed, of each answer, and what went wrong. Answers are shown also if it could
-    /// not be noted what was in them: without a touch, then.
+    /// not be noted what was in them: without a touch, then, and its record.
     fn touched(
         &self,
         stores: &[Store],
@@ -293,9 +230,13 @@ impl Touching {
             for (retrieved, wanted) in retrieved.iter_mut().zip(asks) {
                 let touch = std::mem::replace(&mut retrieved.touch, Ok(()));
                 let ids = retrieved.to_touch(&wanted.ask).map(|memory| memory.id);
+                let ids = ids.collect();
                 all.push(match synced.is_ok() && touch.is_ok() {
-                    true => ids.collect(),
-                    false => HashSet::new(),
+                    true => ids,
+                    false => {
+                        retrieved.sequence = None;
+                        HashSet::new()
+                    }
                 });
                 result = result.and(touch.map_err(Failure::from));
             }

@@ -1,4 +1,4 @@
-//! Questions: the flags that `query` and `explain` share.
+//! Questions: the flags that `query`, `explain` and `replay` share.
 
 use crate::failure::Failure;
 use crate::filters::{Filters, HEADING, Narrowed};
@@ -37,10 +37,10 @@ pub struct Question {
     model: Option<String>,
     /// The moment of asking (RFC 3339); by default the newest last access in the store.
     #[arg(long, value_name = "TIME")]
-    now: Option<Moment>,
-    /// Who asks: agents that share a store have last accesses and importances of their own.
-    #[arg(long, value_name = "N", default_value_t = Agent::OWN.0)]
-    agent: u32,
+    pub now: Option<Moment>,
+    /// Who asks, by default 0: agents that share a store have last accesses and importances of their own.
+    #[arg(long, value_name = "N")]
+    pub agent: Option<u32>,
     /// How many threads, at most 1024; 0 for one per core.
     #[arg(long, default_value_t = 0, value_parser = threads, allow_negative_numbers = true)]
     pub threads: usize,
@@ -142,6 +142,18 @@ impl Question {
         Ok(asked.collect())
     }
 
+    /// The question that the flags ask, where there can be but one.
+    pub fn only(&self, done: &str) -> Result<Asked, Failure> {
+        let mut asked = self.asked()?;
+        let found = asked.len();
+        match asked.pop() {
+            Some(only) if found == 1 => Ok(only),
+            Some(_) | None => Err(Failure::Usage(format!(
+                "a {done} for one question, and there are {found}"
+            ))),
+        }
+    }
+
     /// A question in the terms of a snapshot.
     pub fn put<'a>(
         &self,
@@ -164,7 +176,7 @@ impl Question {
                 Cow::Owned(embedding.ok_or_else(none)?)
             }
         };
-        let agent = Agent(asked.agent.unwrap_or(self.agent));
+        let agent = Agent(asked.agent.or(self.agent).unwrap_or(Agent::OWN.0));
         let asked_at = asked.now.or(self.now).map(|now| now.0);
         let newest = opened::newest_access(snapshot, agent);
         Ok(Put {
@@ -199,7 +211,22 @@ impl Question {
     }
 }
 
+/// Bytes of a touch's note at most.
+const NOTE_BYTES: usize = 200;
+
 impl Put<'_> {
+    /// What the record of a touch says of it: what was asked with, cut where it is long.
+    pub fn note(&self) -> String {
+        let (mut note, cut) = (self.source.to_string(), "…");
+        if note.len() > NOTE_BYTES {
+            let mut ends = (0..=NOTE_BYTES - cut.len()).rev();
+            let end = ends.find(|&at| note.is_char_boundary(at));
+            note.truncate(end.unwrap_or(0));
+            note.push_str(cut);
+        }
+        note
+    }
+
     /// Which memories compete for it.
     pub fn filter<'a>(&'a self, question: &Question, narrowed: &'a Narrowed<'_>) -> Filter<'a> {
         narrowed.without(&self.exclude, question.competing.future)
