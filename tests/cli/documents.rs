@@ -1,6 +1,7 @@
 //! The documents of `--json`, and what the README says of them.
 
 use crate::stage::{Stage, T_TEXT, copy, overwrite, run};
+use memorank::store::{Agent, NewTouch, Store};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -83,6 +84,7 @@ fn documents() -> Vec<Value> {
     ] {
         all.push(run(args).json());
     }
+    all.extend(histories(&stage, &source));
     for (name, damaged) in [("lost", "text.bytes"), ("reduced", "key.bytes")] {
         let path = stage.path(name);
         copy(&stage.path("S"), &path);
@@ -99,6 +101,37 @@ fn documents() -> Vec<Value> {
     let damaged = run(["verify", &store, "--json"]);
     all.push(serde_json::from_str(&damaged.out).unwrap());
     damaged.fails(3);
+    all
+}
+
+/// What `history` and `replay` say, such that every field of an answer occurs.
+fn histories(stage: &Stage, source: &str) -> Vec<Value> {
+    let (vectors, texts, query) = (stage.at("H"), stage.at("text"), stage.at("q.json"));
+    run(["import", "npy", source, &vectors]).ok();
+    let mut all = Vec::new();
+    for args in [
+        &[&vectors, "--like", "a", "--explain", "--budget", "1"][..],
+        &[&vectors, "--vector", &query],
+        &[&texts, "--text", "a"],
+    ] {
+        let (store, asked) = (args[0], &args[1..]);
+        run(["history", store, "--keep", "all"]).ok();
+        let document = run([&["query", store, "--touch", "--json"], asked].concat()).json();
+        let sequence = document["sequence"].to_string();
+        all.push(run([&["replay", store, &sequence, "--json"], asked].concat()).json());
+    }
+    run(["touch", &vectors, "b"]).ok();
+    let store = Store::open(&vectors).unwrap();
+    let touch = NewTouch {
+        agent: Agent::OWN,
+        ids: &[0],
+        now: 0,
+        note: b"\xff",
+        seen: None,
+    };
+    assert!(store.touch_with(&touch).unwrap().is_some());
+    store.close().unwrap();
+    all.push(run(["history", &vectors, "--json"]).json());
     all
 }
 
@@ -122,21 +155,25 @@ fn fields(value: &Value, into: &mut BTreeSet<String>) {
     }
 }
 
-/// The README's table: a schema's name, and every name in its row.
+/// The README's table: a schema's name, and every name in its row; that of another schema stands for the names there.
 fn told() -> BTreeMap<String, BTreeSet<String>> {
     let readme = include_str!("../../README.md");
     let rows = readme
         .lines()
         .filter_map(|line| line.strip_prefix("| `memorank."));
-    rows.map(|row| {
+    let mut told: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for row in rows {
         let (name, row) = row.split_once('`').unwrap();
-        let names = row.split('`').skip(1).step_by(2).map(str::to_owned);
-        (
-            format!("memorank.{name}"),
-            names.chain(["schema".to_owned()]).collect(),
-        )
-    })
-    .collect()
+        let mut names = BTreeSet::from(["schema".to_owned()]);
+        for named in row.split('`').skip(1).step_by(2) {
+            match told.get(named) {
+                Some(above) => names.extend(above.iter().cloned()),
+                None => drop(names.insert(named.to_owned())),
+            }
+        }
+        told.insert(format!("memorank.{name}"), names);
+    }
+    told
 }
 
 #[test]
@@ -180,6 +217,7 @@ fn each_command_has_its_schema() {
         "embed",
         "explain",
         "export",
+        "history",
         "import",
         "importance",
         "info",
@@ -187,6 +225,7 @@ fn each_command_has_its_schema() {
         "queries",
         "query",
         "repair",
+        "replay",
         "show",
         "touch",
         "verify",
@@ -221,6 +260,7 @@ fn no_number_is_null() {
                     "ages",
                     "key",
                     "sequence",
+                    "note",
                     "model",
                     "expiry",
                     "expiry_us",

@@ -96,28 +96,11 @@ fn flags_of_query() {
     run(["import", "npy", &source, &store, "--model", "a"]).ok();
     stage.query("M", &["--like", "g0", "--model", "a"]).ok();
     stage.query("M", &["--like", "g0", "--model", "b"]).fails(1);
-    // Filters, agents, questions and budgets have files of their own.
-    complete(
-        &["query"],
-        &[
-            FILTERS,
-            QUESTION,
-            &[
-                "queries",
-                "pin",
-                "order",
-                "budget",
-                "count",
-                "overflow",
-                "explain",
-                "touch",
-                "touch-if-older",
-                "sequential",
-                "snapshot",
-            ],
-        ]
-        .concat(),
-    );
+    // Filters, agents, questions, budgets and replays have files of their own.
+    let written = ["queries", "touch", "sequential", "snapshot"];
+    complete(&["query"], &[FILTERS, QUESTION, WANTED, &written].concat());
+    complete(&["replay"], &[FILTERS, QUESTION, WANTED].concat());
+    complete(&["history"], &["keep", "limit", "agent", "json"]);
     complete(&["explain"], &[FILTERS, QUESTION].concat());
     let list = ["order", "reverse", "limit", "agent", "now", "json"];
     complete(&["list"], &[FILTERS, &list].concat());
@@ -135,6 +118,16 @@ const FILTERS: &[&str] = &[
     "only",
     "exclude",
     "mask",
+];
+
+const WANTED: &[&str] = &[
+    "pin",
+    "order",
+    "budget",
+    "count",
+    "overflow",
+    "explain",
+    "touch-if-older",
 ];
 
 const QUESTION: &[&str] = &[

@@ -18,6 +18,10 @@ fn every_command_has_the_four_exit_codes() {
     run(["query", &store, "--like", "g1"]).ok();
     run(["explain", &store, "g0", "--like", "g1"]).ok();
     run(["list", &store]).ok();
+    run(["history", &store, "--keep", "all"]).ok();
+    let touched = run(["query", &store, "--like", "g1", "--touch", "--json"]).json();
+    let sequence = touched["sequence"].to_string();
+    run(["replay", &store, &sequence, "--like", "g1"]).ok();
     run(["importance", &store, "g1", "--set", "3"]).ok();
     run(["bench", &store, "--rounds", "1"]).ok();
     run(["touch", &store, "g1"]).ok();
@@ -43,6 +47,11 @@ fn every_command_has_the_four_exit_codes() {
         &["query", &store, &none, "--like", "g1"],
         &["explain", &none, "g1", "--like", "g1"],
         &["list", &none],
+        &["history", &none],
+        &["history", &none, "--keep", "all"],
+        &["replay", &none, &sequence, "--like", "g1"],
+        &["replay", &store, "0", "--like", "g1"],
+        &["replay", &store, &sequence, "--like", "g9"],
         &["importance", &none, "g1", "--reset"],
         &["bench", &none],
         &["delete", &none, "g1"],
@@ -86,6 +95,18 @@ fn every_command_has_the_four_exit_codes() {
         &["explain", &store, "g1", "--like", "g1", "--like", "g2"],
         &["explain", &store, "g1", "--like", "g1", "--touch"],
         &["list"],
+        &["history"],
+        &["history", &store, "--keep", "some"],
+        &["history", &store, "--keep=-1"],
+        &["history", &store, "--limit", "-1"],
+        &["history", &store, "--agent", "x"],
+        &["replay", &store, "--like", "g1"],
+        &["replay", &store, &sequence],
+        &["replay", &store, "x", "--like", "g1"],
+        &["replay", &store, "-1", "--like", "g1"],
+        &["replay", &store, "1.5", "--like", "g1"],
+        &["replay", &store, &sequence, "--like", "g1", "--like", "g2"],
+        &["replay", &store, &sequence, "--like", "g1", "--touch"],
         &["list", &store, "--limit", "-1"],
         &["list", &store, "--order", "score"],
         &["importance", &store, "--set", "3"],
@@ -127,6 +148,8 @@ fn every_command_has_the_four_exit_codes() {
         &["query", &broken, "--like", "g1", "--touch"],
         &["explain", &broken, "g1", "--like", "g1"],
         &["list", &broken],
+        &["history", &broken],
+        &["replay", &broken, "1", "--like", "g1"],
         &["importance", &broken, "g1", "--reset"],
         &["bench", &broken],
         &["delete", &broken, "g1"],

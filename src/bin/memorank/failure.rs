@@ -6,8 +6,8 @@ use memorank::import::ImportError;
 use memorank::kernel::IsaError;
 use memorank::scoring::RankError;
 use memorank::store::{
-    AppendError, CreateError, DeleteError, EmbedError, ImportanceError, OpenError, ReadError,
-    TouchError, WriteError,
+    AppendError, CreateError, DeleteError, EmbedError, HistoryError, ImportanceError, OpenError,
+    ReadError, TouchError, WriteError,
 };
 use memorank::stream::StreamError;
 use std::error::Error;
@@ -86,6 +86,30 @@ impl From<ReadError> for Failure {
     fn from(e: ReadError) -> Failure {
         match e {
             ReadError::Damaged(_) => Failure::Damage(e.into()),
+            _ => Failure::Error(e.into()),
+        }
+    }
+}
+
+impl From<HistoryError> for Failure {
+    fn from(e: HistoryError) -> Failure {
+        match e {
+            HistoryError::Damaged(_) => Failure::Damage(e.into()),
+            // Here the remedies are commands.
+            HistoryError::NotATouch { sequence } => Failure::Error(
+                format!("record {sequence} is not a touch; `memorank history` lists those").into(),
+            ),
+            HistoryError::NotKept {
+                sequence,
+                needed,
+                oldest,
+            } => Failure::Error(
+                format!(
+                    "record {sequence} needs the journal from record {needed} on, which is kept from record \
+                     {oldest} on; `memorank history --keep` has more kept from now on"
+                )
+                .into(),
+            ),
             _ => Failure::Error(e.into()),
         }
     }

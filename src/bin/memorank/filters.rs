@@ -1,4 +1,4 @@
-//! Which memories are meant: the flags that `list`, `query` and `explain` share.
+//! Which memories are meant: the flags that `list`, `query`, `explain` and `replay` share.
 
 use crate::failure::Failure;
 use crate::values::Moment;

@@ -1,4 +1,4 @@
-//! What the answers of `query` and `explain` begin with: what was asked, of what, and how it was computed.
+//! What the answers of `query`, `explain` and `replay` begin with: what was asked, of what, and how it was computed.
 
 use crate::failure::Failure;
 use crate::output::{Output, grouped};

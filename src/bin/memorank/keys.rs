@@ -30,6 +30,14 @@ pub fn id(snapshot: &Snapshot, key: &str) -> Result<u64, Failure> {
     }
 }
 
+/// What a memory is called: its key, or else its id.
+pub fn name(snapshot: &Snapshot, id: u64) -> Result<String, ReadError> {
+    let row = snapshot.row_of_id(id);
+    let memory = row.map(|row| snapshot.memory(row)).transpose()?;
+    let key = memory.and_then(|memory| memory.key);
+    Ok(key.map_or_else(|| format!("id {id}"), str::to_owned))
+}
+
 fn find(snapshot: &Snapshot, key: &str) -> Result<Option<usize>, ReadError> {
     let of_id = || snapshot.row_of_id(key.parse().ok()?);
     Ok(snapshot.row_of_key(key)?.or_else(of_id))

@@ -3,7 +3,8 @@
 use crate::failure::Failure;
 use crate::filters::Filters;
 use crate::opened;
-use crate::output::{Output, escaped, grouped, one_line, padded, width};
+use crate::output::{Output, escaped, grouped, one_line};
+use crate::table::print_columns;
 use crate::values::{Moment, whole};
 use clap::ValueEnum;
 use memorank::import::timestamp::format_us;
@@ -159,26 +160,7 @@ impl Document<'_> {
             "key",
             "text",
         ];
-        let lines: Vec<_> = lines.collect();
-        let widest: Vec<usize> = (0..names.len())
-            .map(|i| {
-                let cells = lines.iter().map(|line| width(&line[i]));
-                cells.chain([width(names[i])]).max().unwrap_or(0)
-            })
-            .collect();
-        let join = |cells: &[String; 7]| {
-            let padded = cells
-                .iter()
-                .zip(&widest)
-                .map(|(cell, &widest)| padded(cell, widest));
-            padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
-        };
-        if !lines.is_empty() {
-            out.heading(join(&names.map(str::to_owned)))?;
-        }
-        for line in &lines {
-            out.line(join(line))?;
-        }
+        print_columns(names, lines, out)?;
         out.line(format_args!(
             "{}: {} listed of {} that match, {} memories",
             escaped(&self.store),

@@ -24,6 +24,7 @@ mod files;
 mod fill_in;
 mod filters;
 mod head;
+mod history;
 mod import;
 mod importance;
 mod info;
@@ -36,6 +37,7 @@ mod queries;
 mod query;
 mod question;
 mod repair;
+mod replay;
 mod settings;
 mod show;
 mod table;
@@ -83,6 +85,13 @@ enum Command {
     Query(query::Args),
     /// Say that memories were retrieved.
     Touch(touch::Args),
+    /// List the touches that a store's access log holds, and say how much of it is kept.
+    History(history::Args),
+    /// Rank a store's memories as the retrieval of a touch saw them.
+    ///
+    /// The question is to be given again, with the flags it was asked with: the record of the touch has the agent, the
+    /// time, and what was asked with as a note.
+    Replay(replay::Args),
     /// Explain where a memory stands for a question, and what would bring it in.
     Explain(explain::Args),
     /// List memories, a line each.
@@ -123,6 +132,8 @@ fn main() -> ExitCode {
         Command::Export(args) => export::run(&args, &mut out),
         Command::Query(args) => query::run(&args, &mut out),
         Command::Touch(args) => touch::run(&args, &mut out),
+        Command::History(args) => history::run(&args, &mut out),
+        Command::Replay(args) => replay::run(&args, &mut out),
         Command::Explain(args) => explain::run(&args, &mut out),
         Command::List(args) => list::run(&args, &mut out),
         Command::Show(args) => show::run(&args, &mut out),

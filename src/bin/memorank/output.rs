@@ -104,6 +104,11 @@ pub fn grouped(n: usize) -> String {
     text
 }
 
+/// Bytes in hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// Whether a character can move the cursor, change colours or turn the direction of what follows: text of
 /// a memory must not steer the terminal.
 fn steers(c: char) -> bool {

@@ -1,7 +1,7 @@
 //! `memorank show`: one memory with all its fields.
 
 use crate::failure::Failure;
-use crate::output::{Output, escaped, escaped_lines, one_line};
+use crate::output::{Output, escaped, escaped_lines, hex, one_line};
 use crate::{keys, opened};
 use memorank::import::timestamp::format_us;
 use memorank::store::{Agent, Memory, ReadError, Reference, Snapshot};
@@ -158,11 +158,7 @@ fn document<'a>(
         Ok(json) => Payload::Json(json),
         Err(_) if memory.payload.is_empty() => Payload::None,
         Err(_) => Payload::Hex {
-            hex: memory
-                .payload
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect(),
+            hex: hex(memory.payload),
         },
     };
     Ok(Document {

@@ -1,4 +1,4 @@
-//! Rankings as lines of text.
+//! Rankings and lists as lines of text.
 
 use crate::failure::Failure;
 use crate::output::{Output, bar, one_line, padded, width};
@@ -50,6 +50,27 @@ pub fn print_hits<'a>(
         }
     }
     Ok(())
+}
+
+/// Lines below names, each cell as wide as the widest of its column. Without lines, nothing.
+pub fn print_columns<const N: usize>(
+    names: [&str; N],
+    lines: impl Iterator<Item = [String; N]>,
+    out: &mut Output,
+) -> Result<(), Failure> {
+    let lines: Vec<_> = lines.collect();
+    let widest: [usize; N] = std::array::from_fn(|i| {
+        let cells = lines.iter().map(|line| width(&line[i]));
+        cells.chain([width(names[i])]).max().unwrap_or(0)
+    });
+    let join = |cells: &[String; N]| {
+        let padded = (cells.iter().zip(widest)).map(|(cell, widest)| padded(cell, widest));
+        padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    if !lines.is_empty() {
+        out.heading(join(&names.map(str::to_owned)))?;
+    }
+    lines.iter().try_for_each(|line| out.line(join(line)))
 }
 
 /// A component as a bar and a number: 14 columns.

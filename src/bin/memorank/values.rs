@@ -67,6 +67,32 @@ impl FromStr for Age {
     }
 }
 
+/// Bytes; a whole number outside, with k, M or G for thousands, millions or billions, or `all` or `none`.
+#[derive(Clone, Copy)]
+pub struct Bytes(pub u64);
+
+impl FromStr for Bytes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Bytes, String> {
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, unit) = text.split_at(digits);
+        let of = |unit: u64| number.parse().ok().and_then(|n: u64| n.checked_mul(unit));
+        let bytes = match (number, unit) {
+            ("", "all") => Some(u64::MAX),
+            ("", "none") => Some(0),
+            (_, "") => of(1),
+            (_, "k") => of(1_000),
+            (_, "M") => of(1_000_000),
+            (_, "G") => of(1_000_000_000),
+            _ => None,
+        };
+        bytes.map(Bytes).ok_or_else(|| {
+            "a whole number of bytes, or of k, M or G, as in 64M; or all, or none".to_owned()
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,6 +117,39 @@ mod tests {
             "99999999999999999999h",
         ] {
             assert_eq!(us(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn bytes_are_a_whole_number_and_perhaps_a_unit() {
+        let bytes = |text: &str| text.parse::<Bytes>().ok().map(|bytes| bytes.0);
+        for (text, expected) in [
+            ("0", 0),
+            ("none", 0),
+            ("4096", 4_096),
+            ("1k", 1_000),
+            ("64M", 64_000_000),
+            ("2G", 2_000_000_000),
+            ("18446744073709551615", u64::MAX),
+            ("all", u64::MAX),
+        ] {
+            assert_eq!(bytes(text), Some(expected), "{text}");
+        }
+        for text in [
+            "",
+            "k",
+            "-1",
+            "+1",
+            "1.5k",
+            "1 k",
+            "1K",
+            "1kB",
+            "1all",
+            "All",
+            "18446744073709551616",
+            "18446744073709551G",
+        ] {
+            assert_eq!(bytes(text), None, "{text}");
         }
     }
 }
