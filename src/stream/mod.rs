@@ -30,6 +30,7 @@ mod many;
 mod mask;
 mod model;
 pub mod rating;
+pub mod reflection;
 mod remember;
 mod replay;
 mod retrieve;

@@ -1,0 +1,11 @@
+//! `stream::reflection` and `stream::evidence`: from a model's reply to insights whose evidence holds, and what
+//! holds of the evidence in a whole store.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod corpus;
+#[path = "../store/example.rs"]
+#[allow(dead_code)]
+mod example;
+mod fitting;
+mod parse;
