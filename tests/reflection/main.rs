@@ -9,3 +9,6 @@ mod corpus;
 mod example;
 mod fitting;
 mod parse;
+mod resolve;
+mod support;
+mod trigger;
