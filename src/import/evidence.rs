@@ -6,6 +6,7 @@
 use super::NoticeKind;
 use super::report::Notices;
 use crate::store::Reference;
+use crate::stream::evidence::above;
 use std::collections::HashSet;
 
 /// One reference as the source wrote it, and the id it names.
@@ -61,5 +62,5 @@ pub(super) fn depth(evidence: &[Reference], depths: &[u32]) -> u32 {
         Reference::Id(id) => depths.get(usize::try_from(*id).ok()?).copied(),
         Reference::Missing(_) => None,
     });
-    cited.max().map_or(1, |deepest| deepest.saturating_add(1))
+    above(cited)
 }

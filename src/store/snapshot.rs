@@ -7,7 +7,7 @@ use super::evidence;
 use super::format::{Column, NO_EXPIRY};
 use super::journal::Seen;
 use super::manifest::Manifest;
-use super::memory::{Kind, Memory};
+use super::memory::{Kind, Memory, Reference};
 use super::own::Agent;
 use super::segments::{Segment, Segments};
 use super::state::State;
@@ -135,24 +135,18 @@ impl Snapshot {
     pub fn memory(&self, row: usize) -> Result<Memory<'_>, ReadError> {
         self.has_memory(row)?;
         let (kinds, columns) = (self.kinds(), &self.state.committed.columns);
-        let (key, kind, text, evidence, payload) = match row.checked_sub(columns.rows) {
+        let evidence = self.evidence(row)?;
+        let (key, kind, text, payload) = match row.checked_sub(columns.rows) {
             None => (
                 columns.key(row)?,
                 columns.kind(row, kinds.len())?,
                 columns.text(row)?,
-                columns.evidence(row)?,
                 columns.payload(row)?,
             ),
             Some(row) => {
                 let (chunk, at) = self.state.tail.place(row);
-                let evidence = evidence::decode(chunk.evidence(at));
-                (
-                    chunk.key(at),
-                    chunk.kinds[at].into(),
-                    chunk.text(at),
-                    evidence.expect("it is decoded before it is pushed"),
-                    chunk.payload(at),
-                )
+                let kind = chunk.kinds[at].into();
+                (chunk.key(at), kind, chunk.text(at), chunk.payload(at))
             }
         };
         Ok(Memory {
@@ -183,6 +177,23 @@ impl Snapshot {
             Some(row) => {
                 let (chunk, at) = self.state.tail.place(row);
                 Ok(chunk.text(at))
+            }
+        }
+    }
+
+    /// What the memory in a row was concluded from, in order.
+    ///
+    /// # Errors
+    /// If there is no such row, its memory was deleted, or its bytes are damaged.
+    pub fn evidence(&self, row: usize) -> Result<Vec<Reference>, ReadError> {
+        self.has_memory(row)?;
+        let columns = &self.state.committed.columns;
+        match row.checked_sub(columns.rows) {
+            None => Ok(columns.evidence(row)?),
+            Some(row) => {
+                let (chunk, at) = self.state.tail.place(row);
+                let evidence = evidence::decode(chunk.evidence(at));
+                Ok(evidence.expect("it is decoded before it is pushed"))
             }
         }
     }

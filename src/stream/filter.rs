@@ -308,15 +308,15 @@ fn expired(snapshot: &Snapshot, ask: &Ask<'_>, row: usize) -> bool {
 }
 
 /// Which of a store's kinds are wanted.
-struct KindTable(Vec<bool>);
+pub(super) struct KindTable(Vec<bool>);
 
 impl KindTable {
-    fn new(snapshot: &Snapshot, kinds: &[Kind]) -> KindTable {
+    pub(super) fn new(snapshot: &Snapshot, kinds: &[Kind]) -> KindTable {
         let table = snapshot.kinds().iter();
         KindTable(table.map(|kind| kinds.contains(kind)).collect())
     }
 
-    fn has(&self, snapshot: &Snapshot, row: usize) -> Result<bool, ReadError> {
+    pub(super) fn has(&self, snapshot: &Snapshot, row: usize) -> Result<bool, ReadError> {
         match self.0.get(usize::from(snapshot.kind_index(row))) {
             Some(&wanted) => Ok(wanted),
             // Of no kind that there is: whoever reads the memory is told of the damage.

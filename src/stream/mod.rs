@@ -10,6 +10,8 @@
 //!
 //! Which memories compete is a [`Filter`]. Deleted ones, and those without a vector, never do.
 //!
+//! [`reflection`] has what agents conclude from their memories, and [`evidence`] what was concluded from what.
+//!
 //! # History
 //!
 //! The touches of a store are its access log: every retrieval that touches something adds a record to it, with a
@@ -24,6 +26,7 @@ mod candidates;
 mod decay;
 mod draft;
 mod embedder;
+pub mod evidence;
 mod explain;
 mod filter;
 mod many;

@@ -1,9 +1,13 @@
 //! `stream::reflection` and `stream::evidence`: from a model's reply to insights whose evidence holds, and what
 //! holds of the evidence in a whole store.
 
+#[cfg(feature = "import")]
+mod archives;
 #[path = "../common/mod.rs"]
 mod common;
 mod corpus;
+mod draw;
+mod evidence;
 #[path = "../store/example.rs"]
 #[allow(dead_code)]
 mod example;

@@ -8,7 +8,8 @@
 //! - [`Support`] says whether the cited memories carry the insight, as a [`CheckSupport`] of the caller's or
 //!   [`Similarity`] finds (gate 3).
 //!
-//! What a gate refuses it names, one by one: nothing is clamped, mended or dropped in silence.
+//! What a gate refuses it names, one by one: nothing is clamped, mended or dropped in silence. What
+//! depth a reflection has, and whether the evidence of a whole store holds, is [`evidence`](super::evidence)'s to say.
 
 mod parse;
 mod resolve;

@@ -1,6 +1,8 @@
 //! When to reflect.
 
 use crate::store::{Agent, Kind, ReadError, Snapshot};
+use crate::stream::filter::KindTable;
+use std::slice;
 use thiserror::Error;
 
 /// When to reflect: as soon as the observations since the last reflection matter enough, taken together.
@@ -72,21 +74,17 @@ impl Trigger {
     /// # Errors
     /// A memory of these whose kind or importance is damaged.
     pub fn importance_since(&self, snapshot: &Snapshot, agent: Agent) -> Result<f64, TriggerError> {
-        let kinds = snapshot.kinds();
+        let counted = KindTable::new(snapshot, &self.kinds);
+        let reflections = KindTable::new(snapshot, slice::from_ref(&self.reflections));
         let mut rows = Vec::new();
         for row in (0..snapshot.rows())
             .rev()
             .filter(|&row| snapshot.is_live(row))
         {
-            let kind = match kinds.get(usize::from(snapshot.kind_index(row))) {
-                Some(kind) => kind,
-                // Of no kind that there is: whoever reads the memory is told of the damage.
-                None => snapshot.memory(row)?.kind,
-            };
-            if *kind == self.reflections {
+            if reflections.has(snapshot, row)? {
                 break;
             }
-            if self.kinds.contains(kind) {
+            if counted.has(snapshot, row)? {
                 rows.push(row);
             }
         }
