@@ -2,7 +2,6 @@
 
 use super::above;
 use super::cycles::on_cycles;
-
 use super::graph::{Citation, Graph};
 use crate::store::{Kind, ReadError, Snapshot};
 use crate::stream::filter::KindTable;

@@ -1,39 +1,7 @@
 //! Gate 1: from a model's reply to insights with the numbers that they cite.
 //!
-//! A reply is read as JSON or as a list of items. Each insight, and each item of a list, is accepted whole or
-//! refused with one [`Problem`], the first that is met in it: no index is rounded, clamped or left out. The rules:
-//!
-//! **JSON** is a reply that starts like it, is in a fenced block, or comes after words that are no items: an array
-//! of objects, an object with one array of them under any key, or one such object. Each has `insight`, a text, and
-//! `evidence`, an array of whole numbers; other fields are passed over. If it is broken or of another shape, that
-//! is one [`ProblemKind::Json`], and nothing is read from its lines.
-//!
-//! **Items** begin with a list marker: `1.`, `1)`, `(1)` before text, `-`, `*`, `•`, `Insight 1:`, any of them
-//! bold or, but for bullets, in a heading, and a bullet before a number. Their numbers are not checked. Lines up to
-//! the next marker, blank line, fence or rule (`---`) continue an item. A line without a marker, outside any item,
-//! is an item of its own if it ends in a citation, and prose if not.
-//!
-//! **The citation** is the group, or run of groups, at the end of an item; full stops, commas, colons, `**` and
-//! quotes may follow.
-//!
-//! | at the end of an item | what it cites |
-//! |---|---|
-//! | `(because of 1, 5, 3)`, `(Because of statements 1 and 3)`, `(1; 5)`, `[1][5]`, `(1) & (5)`, `(#1, #5)` | these |
-//! | `(because of 1-3, 7)`, `[1–3]` | 1, 2, 3 (and 7) |
-//! | `()`, `(because of )`, `[1][]` | [`EmptyCitation`](ProblemKind::EmptyCitation) |
-//! | `(-1)`, `(1, -5)`, `(1-)`: a minus that is not between two numbers | [`NegativeIndex`](ProblemKind::NegativeIndex) |
-//! | `(1.5)`, `(+1)`, `(1-3-5)`, `(because of node_1)`, `(because of his letters)` | [`NotAnIndex`](ProblemKind::NotAnIndex) |
-//! | `(because of 4294967296)` | [`TooLarge`](ProblemKind::TooLarge) |
-//! | `(3-1)` | [`BackwardRange`](ProblemKind::BackwardRange) |
-//! | `(1-1001)`: more than 1,000 numbers | [`LongRange`](ProblemKind::LongRange) |
-//! | `(because of 1) again`, `(a cafe)`, `(because of 1`, nothing | [`NoCitation`](ProblemKind::NoCitation) |
-//!
-//! A group that says "because of", in any case of ASCII letters, is a citation whatever it holds; another one only
-//! if it holds nothing but digits, `,` `;` `&` `#` `.` `+`, dashes, spaces and the word "and". Numbers may be called
-//! statements, memories, insights or numbers; any other word is no index.
-//!
-//! **The text** is the rest of the item, without marker and without `**` or quotes around it. Its punctuation stays.
-//! If there is none, that is [`NoText`](ProblemKind::NoText). The same text twice is two insights.
+//! [`parse`] has the rules. Each of them is tested for all of its kind, and replies as models write them are in
+//! `tests/reflection/replies.json`.
 
 mod citation;
 mod items;
@@ -188,8 +156,45 @@ impl Parsed {
     }
 }
 
-/// Reads a reply to "what `asked` insights can you infer", however strange it is. Takes time and memory in
-/// proportion to its length, if a thousandfold for ranges.
+/// Reads a reply to "what `asked` insights can you infer from these statements?", however strange it is.
+///
+/// It is read as JSON or as a list of items. Each insight of JSON, and each item of a list, is accepted whole or
+/// refused with one [`Problem`], the first that is met in it: no index is rounded, clamped or left out. More or fewer
+/// insights than asked for are no problem of that sort: see [`Parsed::count`].
+///
+/// **JSON** is a reply that starts like it, is in a fenced block, or comes after words that are no items: an array
+/// of objects, an object with one array of them under any key, or one such object. Each has `insight`, a text, and
+/// `evidence`, an array of whole numbers; other fields are passed over. Several of these are read one after
+/// another. What is broken or of another shape is one [`ProblemKind::Json`], and nothing is read from its lines.
+///
+/// **Items** begin with a list marker: `1.`, `1)`, `(1)` before text, `-`, `*`, `•`, `Insight 1:`, any of them
+/// bold or, but for bullets, in a heading, and a bullet before a number. Their numbers are not checked. Lines up to
+/// the next marker, blank line, fence or rule (`---`) continue an item. A line without a marker, outside any item,
+/// is an item of its own if it ends in a citation, and prose if not.
+///
+/// **The citation** is the group, or run of groups, at the end of an item; full stops, commas, colons, `**` and
+/// quotes may follow.
+///
+/// | at the end of an item | what it cites |
+/// |---|---|
+/// | `(because of 1, 5, 3)`, `(Because of statements 1 and 3)`, `(1; 5)`, `[1][5]`, `(1) & (5)`, `(#1, #5)` | these |
+/// | `(because of 1-3, 7)`, `[1–3]` | 1, 2, 3 (and 7) |
+/// | `()`, `(because of )`, `[1][]` | [`EmptyCitation`](ProblemKind::EmptyCitation) |
+/// | `(-1)`, `(1, -5)`, `(1-)`: a minus that is not between two numbers | [`NegativeIndex`](ProblemKind::NegativeIndex) |
+/// | `(1.5)`, `(+1)`, `(1-3-5)`, `(because of node_1)`, `(because of his letters)` | [`NotAnIndex`](ProblemKind::NotAnIndex) |
+/// | `(because of 4294967296)` | [`TooLarge`](ProblemKind::TooLarge) |
+/// | `(3-1)` | [`BackwardRange`](ProblemKind::BackwardRange) |
+/// | `(1-1001)`: more than 1,000 numbers | [`LongRange`](ProblemKind::LongRange) |
+/// | `(because of 1) again`, `(a cafe)`, `(because of 1`, nothing | [`NoCitation`](ProblemKind::NoCitation) |
+///
+/// A group that says "because of", in any case of ASCII letters, is a citation whatever it holds; another one only
+/// if it holds nothing but digits, `,` `;` `&` `#` `.` `+`, dashes, spaces and the word "and". Numbers may be called
+/// statements, memories, insights or numbers; any other word is no index.
+///
+/// **The text** is the rest of the item, without marker and without `**` or quotes around it. Its punctuation stays.
+/// If there is none, that is [`NoText`](ProblemKind::NoText). The same text twice is two insights.
+///
+/// It takes time and memory in proportion to the reply's length, up to a thousandfold where that has ranges.
 ///
 /// ```
 /// use memorank::stream::reflection::{Count, ProblemKind, parse};
@@ -203,8 +208,7 @@ impl Parsed {
 /// assert_eq!(parsed.insights[0].citations, [1, 5, 3]);
 /// assert_eq!(parsed.insights[1].citations, [2, 3, 4]);
 /// assert_eq!((parsed.problems[0].line, &parsed.problems[0].kind), (4, &ProblemKind::NoCitation));
-/// assert_eq!((parsed.prose, parsed.asked), (vec![1], 3));
-/// # let parsed = parse(reply, 3);
+/// assert_eq!(parsed.prose, [1]);
 /// assert_eq!(parsed.count(), Count::Fewer);
 /// ```
 pub fn parse(reply: &str, asked: usize) -> Parsed {

@@ -1,6 +1,7 @@
 //! Citations at the end of items, and the indices in them.
 
 use super::{LONGEST_RANGE, ProblemKind};
+use std::ops::Range;
 
 /// An item in two.
 pub(super) struct Split<'i> {
@@ -160,60 +161,62 @@ const WORDS: [&str; 11] = [
     "nos.",
 ];
 
+/// What a piece of a group is, and where.
+type Token = (Piece, Range<usize>);
+
 #[derive(Clone, Copy)]
-enum Token<'g> {
-    Number(&'g str),
+enum Piece {
+    Number,
     Minus,
     Separator,
-    Other(&'g str),
+    Other,
 }
 
 /// Adds the indices of a group.
 fn read(group: &str, indices: &mut Vec<u32>) -> Result<(), ProblemKind> {
+    use Piece::{Minus, Number, Other, Separator};
+
     // A sentence may end inside the group.
     let group = group.trim_end();
     let group = group.strip_suffix('.').unwrap_or(group);
-    let mut tokens = Tokens { group, at: 0 };
-    let mut next = tokens.next();
-    while let Some((start, token)) = next {
-        let found = |end: usize| group[start..end].to_owned();
-        let (mut last, mut end) = (None, tokens.at);
-        next = tokens.next();
-        let number = match token {
-            Token::Separator => continue,
-            Token::Other(found) => {
-                let found = found.to_owned();
+    let found = |first: &Range<usize>, last: &Range<usize>| group[first.start..last.end].to_owned();
+    let number = |at: &Range<usize>| index(group[at.clone()].trim_start_matches('#'));
+    let tokens: Vec<Token> = tokens(group).collect();
+    let mut rest = &tokens[..];
+    loop {
+        rest = match rest {
+            [] => return Ok(()),
+            [(Separator, _), rest @ ..] => rest,
+            [(Number, first), (Minus, _), (Number, _), (Minus, last), ..] => {
+                let found = found(first, last);
                 return Err(ProblemKind::NotAnIndex { found });
             }
-            Token::Minus => {
-                if let Some((_, Token::Number(_))) = next {
-                    end = tokens.at;
+            [(Number, first), (Minus, _), (Number, last), rest @ ..] => {
+                let (from, to) = (number(first)?, number(last)?);
+                let found = || found(first, last);
+                match to.checked_sub(from) {
+                    None => return Err(ProblemKind::BackwardRange { found: found() }),
+                    Some(LONGEST_RANGE..) => return Err(ProblemKind::LongRange { found: found() }),
+                    Some(_) => indices.extend(from..=to),
                 }
-                return Err(ProblemKind::NegativeIndex { found: found(end) });
+                rest
             }
-            Token::Number(number) => number,
-        };
-        if let Some((_, Token::Minus)) = next {
-            end = tokens.at;
-            let Some((_, Token::Number(number))) = tokens.next() else {
-                return Err(ProblemKind::NegativeIndex { found: found(end) });
-            };
-            (last, end) = (Some(number), tokens.at);
-            next = tokens.next();
-            if let Some((_, Token::Minus)) = next {
-                let found = found(tokens.at);
+            [(Number, first), (Minus, last), ..]
+            | [(Minus, first), (Number, last), ..]
+            | [(Minus, first @ last), ..] => {
+                let found = found(first, last);
+                return Err(ProblemKind::NegativeIndex { found });
+            }
+            [(Number, at), rest @ ..] => {
+                indices.push(number(at)?);
+                rest
+            }
+            [(Other, at), ..] => {
+                let found = found(at, at);
                 return Err(ProblemKind::NotAnIndex { found });
             }
-        }
-        let first = index(number)?;
-        let last = last.map_or(Ok(first), index)?;
-        match last.checked_sub(first) {
-            None => return Err(ProblemKind::BackwardRange { found: found(end) }),
-            Some(LONGEST_RANGE..) => return Err(ProblemKind::LongRange { found: found(end) }),
-            Some(_) => indices.extend(first..=last),
-        }
+        };
     }
-    Ok(())
 }
 
 /// The index that these digits are.
@@ -223,43 +226,41 @@ pub(super) fn index(digits: &str) -> Result<u32, ProblemKind> {
     })
 }
 
-struct Tokens<'g> {
-    group: &'g str,
-    /// Where the next token may start.
-    at: usize,
+/// The pieces of a group, but for what its numbers are called.
+fn tokens(group: &str) -> impl Iterator<Item = Token> {
+    let mut end = 0;
+    let pieces = std::iter::from_fn(move || {
+        let rest = group[end..].trim_start();
+        let start = group.len() - rest.len();
+        let first = rest.chars().next()?;
+        // A word may have a hyphen, a number has none.
+        let numeric = first == '#' || first.is_ascii_digit();
+        let ends = |c: char| c.is_whitespace() || is_separator(c) || numeric && is_minus(c);
+        let (piece, bytes) = if is_minus(first) {
+            (Some(Piece::Minus), first.len_utf8())
+        } else if is_separator(first) {
+            (Some(Piece::Separator), first.len_utf8())
+        } else {
+            let word = &rest[..rest.find(ends).unwrap_or(rest.len())];
+            (piece(word), word.len())
+        };
+        end = start + bytes;
+        Some(piece.map(|piece| (piece, start..end)))
+    });
+    pieces.flatten()
 }
 
-impl<'g> Tokens<'g> {
-    /// The next token and where it starts; what numbers are called is passed over.
-    fn next(&mut self) -> Option<(usize, Token<'g>)> {
-        loop {
-            let rest = self.group[self.at..].trim_start();
-            let start = self.group.len() - rest.len();
-            let first = rest.chars().next()?;
-            if is_minus(first) || is_separator(first) {
-                self.at = start + first.len_utf8();
-                let token = match is_minus(first) {
-                    true => Token::Minus,
-                    false => Token::Separator,
-                };
-                return Some((start, token));
-            }
-            // A word may have a hyphen, a number has none.
-            let numeric = first == '#' || first.is_ascii_digit();
-            let ends = |c: char| c.is_whitespace() || is_separator(c) || numeric && is_minus(c);
-            let word = &rest[..rest.find(ends).unwrap_or(rest.len())];
-            self.at = start + word.len();
-            let digits = word.strip_prefix('#').unwrap_or(word);
-            if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
-                return Some((start, Token::Number(digits)));
-            }
-            if is_and(word) {
-                return Some((start, Token::Separator));
-            }
-            if !WORDS.iter().any(|known| word.eq_ignore_ascii_case(known)) {
-                return Some((start, Token::Other(word)));
-            }
-        }
+/// What a word is; `None` if it only says what numbers are called.
+fn piece(word: &str) -> Option<Piece> {
+    let digits = word.strip_prefix('#').unwrap_or(word);
+    if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        Some(Piece::Number)
+    } else if is_and(word) {
+        Some(Piece::Separator)
+    } else if WORDS.iter().any(|known| word.eq_ignore_ascii_case(known)) {
+        None
+    } else {
+        Some(Piece::Other)
     }
 }
 
