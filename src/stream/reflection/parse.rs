@@ -12,7 +12,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use thiserror::Error;
 
-/// What a reply says. In lines, from 1, of the reply.
+/// What a reply says. Lines are the reply's, counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Parsed {
