@@ -1,12 +1,12 @@
 //! `memorank add`: memories from the command line.
 
 use crate::failure::Failure;
-use crate::output::{Output, escaped, grouped, one_line};
+use crate::output::{Output, escaped, grouped, one_line, short_key};
 use crate::values::{Moment, importance};
 use crate::{embed, keys, opened};
 use memorank::import;
 use memorank::store::{Kind, NewMemory, Reference, Snapshot};
-use memorank::stream::rating;
+use memorank::stream::{evidence, rating};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -122,7 +122,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
         return out.document(&document);
     }
     for Added { id, key, text } in &document.added {
-        let key = key.map_or("-".into(), |key| one_line(key, 24));
+        let key = short_key(*key);
         let text = one_line(text, 60);
         out.line(format_args!("added {key} (id {id})  {text}"))?;
     }
@@ -144,15 +144,12 @@ impl Args {
     /// What the memories were concluded from, and the depth that gives them: 0 unless they are reflections, 1 + the
     /// deepest evidence then.
     fn evidence(&self, snapshot: &Snapshot, kind: &Kind) -> Result<(Vec<Reference>, u32), Failure> {
-        let rows = self.evidence.iter().map(|key| keys::row(snapshot, key));
-        let rows: Vec<usize> = rows.collect::<Result<_, _>>()?;
-        let references = rows.iter().map(|&row| Reference::Id(snapshot.id(row)));
-        let deepest = rows.iter().map(|&row| snapshot.depth(row)).max();
+        let ids = keys::ids(snapshot, &self.evidence)?;
         let depth = match *kind == Kind::REFLECTION {
-            true => deepest.unwrap_or(0).saturating_add(1),
+            true => evidence::depth(snapshot, &ids),
             false => 0,
         };
-        Ok((references.collect(), depth))
+        Ok((ids.into_iter().map(Reference::Id).collect(), depth))
     }
 
     /// A vector for each text, or none.

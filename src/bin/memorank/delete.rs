@@ -1,7 +1,7 @@
 //! `memorank delete`: memories that are no candidates any more.
 
 use crate::failure::Failure;
-use crate::output::{Output, escaped, grouped, one_line};
+use crate::output::{Output, escaped, grouped, one_line, short_key};
 use crate::{keys, opened};
 use memorank::store::ReadError;
 use serde::Serialize;
@@ -38,10 +38,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     let store = opened::to_write(&args.store)?;
     let snapshot = store.snapshot();
     // All are looked up before one is deleted: that would free its key, and an id may then be meant.
-    let keys = args.keys.iter();
-    let rows: BTreeSet<usize> = keys
-        .map(|key| keys::row(&snapshot, key))
-        .collect::<Result<_, _>>()?;
+    let rows: BTreeSet<usize> = keys::rows(&snapshot, &args.keys)?;
     let deleted = rows.iter().map(|&row| {
         let memory = snapshot.memory(row)?;
         Ok(Deleted {
@@ -63,7 +60,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
         return out.document(&document);
     }
     for Deleted { id, key, text } in &document.deleted {
-        let key = key.map_or("-".into(), |key| one_line(key, 24));
+        let key = short_key(*key);
         let text = one_line(text, 60);
         out.line(format_args!("deleted {key} (id {id})  {text}"))?;
     }

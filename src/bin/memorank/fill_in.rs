@@ -1,7 +1,7 @@
 //! `memorank embed`: vectors for memories that were stored without.
 
 use crate::failure::Failure;
-use crate::output::{Output, escaped, grouped, one_line};
+use crate::output::{Output, escaped, grouped, one_line, short_key};
 use crate::{embed, keys, opened};
 use memorank::import;
 use memorank::store::Snapshot;
@@ -71,7 +71,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
         return out.document(&document);
     }
     for Embedded { id, key, text } in &document.embedded {
-        let key = key.map_or("-".into(), |key| one_line(key, 24));
+        let key = short_key(*key);
         let text = one_line(text, 60);
         out.line(format_args!("embedded {key} (id {id})  {text}"))?;
     }
@@ -92,9 +92,7 @@ impl Args {
     fn rows(&self, snapshot: &Snapshot) -> Result<Vec<usize>, Failure> {
         match self.keys.is_empty() {
             true => Ok(without_vector(snapshot).collect()),
-            false => (self.keys.iter())
-                .map(|key| keys::row(snapshot, key))
-                .collect(),
+            false => keys::rows(snapshot, &self.keys),
         }
     }
 

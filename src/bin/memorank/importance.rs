@@ -1,7 +1,7 @@
 //! `memorank importance`: what memories matter to an agent.
 
 use crate::failure::Failure;
-use crate::output::{Output, escaped, one_line};
+use crate::output::{Output, escaped, short_key};
 use crate::values::importance;
 use crate::{keys, opened};
 use memorank::store::Agent;
@@ -64,8 +64,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     let agent = Agent(args.agent);
     let store = opened::to_write(&args.store)?;
     let snapshot = store.snapshot();
-    let rows = args.keys.iter().map(|key| keys::row(&snapshot, key));
-    let rows: BTreeSet<usize> = rows.collect::<Result<_, _>>()?;
+    let rows: BTreeSet<usize> = keys::rows(&snapshot, &args.keys)?;
     let ids: Vec<u64> = rows.iter().map(|&row| snapshot.id(row)).collect();
     // Without one to set, the agent's own is taken away.
     let changed = store.set_importance(agent, &ids, args.change.set)?;
@@ -97,7 +96,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
             stored,
             ..
         } = memory;
-        let key = memory.key.map_or("-".into(), |key| one_line(key, 24));
+        let key = short_key(memory.key);
         out.line(format_args!(
             "{key} (id {id})  importance {importance}  stored {stored}"
         ))?;

@@ -16,10 +16,15 @@ pub fn row(snapshot: &Snapshot, key: &str) -> Result<usize, Failure> {
     })
 }
 
+/// The rows of the memories with these keys, or else ids: in their order, or as a set.
+pub fn rows<C: FromIterator<usize>>(snapshot: &Snapshot, keys: &[String]) -> Result<C, Failure> {
+    keys.iter().map(|key| row(snapshot, key)).collect()
+}
+
 /// The ids of the memories with these keys, or else ids.
 pub fn ids(snapshot: &Snapshot, keys: &[String]) -> Result<Vec<u64>, Failure> {
-    let rows = keys.iter().map(|key| row(snapshot, key));
-    rows.map(|row| Ok(snapshot.id(row?))).collect()
+    let rows: Vec<usize> = rows(snapshot, keys)?;
+    Ok(rows.into_iter().map(|row| snapshot.id(row)).collect())
 }
 
 /// The id of the memory with this key, or else this id, also if it was deleted.

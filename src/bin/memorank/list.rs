@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::filters::Filters;
 use crate::opened;
-use crate::output::{Output, escaped, grouped, one_line};
+use crate::output::{Output, escaped, grouped, one_line, short_key};
 use crate::table::print_columns;
 use crate::values::{Moment, whole};
 use clap::ValueEnum;
@@ -147,7 +147,7 @@ impl Document<'_> {
                 memory.last_access.clone(),
                 one_line(memory.kind, 16),
                 memory.importance.to_string(),
-                memory.key.map_or("-".to_owned(), |key| one_line(key, 24)),
+                short_key(memory.key),
                 one_line(memory.text, 60),
             ]
         });

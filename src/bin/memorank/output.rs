@@ -116,6 +116,11 @@ fn steers(c: char) -> bool {
     c.is_control() || turns
 }
 
+/// A memory's key on one line, cut if it is long; a dash for none.
+pub fn short_key(key: Option<&str>) -> String {
+    key.map_or_else(|| "-".to_owned(), |key| one_line(key, 24))
+}
+
 /// Text on one line and of at most `columns` columns; characters that steer the terminal are spaces.
 pub fn one_line(text: &str, columns: usize) -> String {
     let clean = |c: char| if steers(c) { ' ' } else { c };

@@ -1,7 +1,7 @@
 //! `memorank show`: one memory with all its fields.
 
 use crate::failure::Failure;
-use crate::output::{Output, escaped, escaped_lines, hex, one_line};
+use crate::output::{Output, escaped, escaped_lines, hex, one_line, short_key};
 use crate::{keys, opened};
 use memorank::import::timestamp::format_us;
 use memorank::store::{Agent, Memory, ReadError, Reference, Snapshot};
@@ -109,7 +109,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
                 let text = text.map_or("", |memory| memory.text);
                 out.line(format_args!(
                     "  evidence     {} (id {id})  {}",
-                    key.map_or("-".into(), |key| one_line(key, 24)),
+                    short_key(key),
                     one_line(text, 60)
                 ))?;
             }

@@ -1,7 +1,7 @@
 //! `memorank touch`: says that memories were retrieved, by other means than a query.
 
 use crate::failure::Failure;
-use crate::output::{Output, escaped, one_line};
+use crate::output::{Output, escaped, short_key};
 use crate::values::Moment;
 use crate::{keys, opened};
 use memorank::import::timestamp::format_us;
@@ -48,8 +48,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     let agent = Agent(args.agent);
     let store = opened::to_write(&args.store)?;
     let snapshot = store.snapshot();
-    let rows = args.keys.iter().map(|key| keys::row(&snapshot, key));
-    let rows: BTreeSet<usize> = rows.collect::<Result<_, _>>()?;
+    let rows: BTreeSet<usize> = keys::rows(&snapshot, &args.keys)?;
     let ids: Vec<u64> = rows.iter().map(|&row| snapshot.id(row)).collect();
     store.touch(agent, &ids, now)?;
     // Rows keep their numbers.
@@ -79,7 +78,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
         last_access,
     } in &document.touched
     {
-        let key = key.map_or("-".into(), |key| one_line(key, 24));
+        let key = short_key(*key);
         out.line(format_args!(
             "touched {key} (id {id})  last access {last_access}"
         ))?;
