@@ -14,6 +14,8 @@ use super::manifest::Manifest;
 use super::memory::{NewMemory, Reference};
 use super::recover;
 use super::state::State;
+use super::turns::Turn;
+use super::writing::Writing;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -29,8 +31,29 @@ impl Store {
     /// If any memory cannot be stored, or the bytes do not reach the disk: then none of them is in the store. Only
     /// after a sync that failed they may be, and the handle writes no more.
     pub fn append(&self, memories: &[NewMemory<'_>]) -> Result<Range<u64>, AppendError> {
+        self.exclusive()?.append(memories)
+    }
+
+    /// Starts an append of any length, in bounded memory, past the journal. What is in the journal is folded into
+    /// the columns first. Until the append is committed or dropped, other appends, checkpoints and
+    /// compactions of the handle wait; touches, deletes and readers do not.
+    ///
+    /// # Errors
+    /// If the handle cannot write.
+    pub fn bulk(&self) -> Result<BulkAppend<'_>, AppendError> {
         let writing = self.writing()?;
         let turn = writing.turn(&self.dir)?;
+        BulkAppend::new(self, writing, turn)
+    }
+
+    /// [`append`](Store::append), by whom the turn is.
+    pub(super) fn append_in(
+        &self,
+        writing: &Writing,
+        turn: Turn<'_>,
+        memories: &[NewMemory<'_>],
+    ) -> Result<Range<u64>, AppendError> {
+        self.writing()?;
         let mut check = Check::new(self.state(), false);
         let mut batch = Batch::default();
         for (index, memory) in memories.iter().enumerate() {
@@ -87,18 +110,6 @@ impl Store {
         drop(turn);
         self.keep_promise(writing, sequence, self.durability.appends)?;
         Ok(ids)
-    }
-
-    /// Starts an append of any length, in bounded memory, past the journal. What is in the journal is folded into
-    /// the columns first. Until the append is committed or dropped, other appends, checkpoints and
-    /// compactions of the handle wait; touches, deletes and readers do not.
-    ///
-    /// # Errors
-    /// If the handle cannot write.
-    pub fn bulk(&self) -> Result<BulkAppend<'_>, AppendError> {
-        let writing = self.writing()?;
-        let turn = writing.turn(&self.dir)?;
-        BulkAppend::new(self, writing, turn)
     }
 }
 

@@ -5,6 +5,8 @@ use super::error::{DeleteError, ImportanceError, WriteError};
 use super::journal::{Body, Ids, Numbers, encode};
 use super::own::Agent;
 use super::state::State;
+use super::turns::Turn;
+use super::writing::Writing;
 
 /// An id that no memory ever had.
 struct NoId {
@@ -114,16 +116,52 @@ impl Store {
         }
     }
 
+    /// [`delete`](Store::delete), by whom the turn is.
+    pub(super) fn delete_in(
+        &self,
+        writing: &Writing,
+        turn: Turn<'_>,
+        ids: &[u64],
+    ) -> Result<usize, DeleteError> {
+        if let Err(NoId { id, next }) = self.all_given(ids) {
+            return Err(DeleteError::NoId { id, next });
+        }
+        self.take_over(writing, &turn)?;
+        let (deletes, sequence) = self.write_change(writing, ids, Change::Delete)?;
+        drop(turn);
+        self.keep_promise(writing, sequence, self.durability.appends)?;
+        Ok(deletes)
+    }
+
     /// Writes a record about the live memories among `ids` that it changes something of, each once, and
     /// applies it to them. Gives their number.
     fn change(&self, ids: &[u64], change: Change) -> Result<Result<usize, NoId>, WriteError> {
         self.writing()?;
-        // Ids that were given stay so: no need to look again when it is this handle's turn.
-        let next = self.current().untouched().next_id;
-        if let Some(&id) = ids.iter().find(|&&id| id >= next) {
-            return Ok(Err(NoId { id, next }));
+        if let Err(no_id) = self.all_given(ids) {
+            return Ok(Err(no_id));
         }
         let writing = self.journal_to_write()?;
+        let (changes, sequence) = self.write_change(writing, ids, change)?;
+        self.keep_promise(writing, sequence, self.durability.appends)?;
+        Ok(Ok(changes))
+    }
+
+    /// Whether all of the ids were given. That stays so: no need to look again when it is this handle's turn.
+    fn all_given(&self, ids: &[u64]) -> Result<(), NoId> {
+        let next = self.current().untouched().next_id;
+        match ids.iter().find(|&&id| id >= next) {
+            Some(&id) => Err(NoId { id, next }),
+            None => Ok(()),
+        }
+    }
+
+    /// [`change`](Store::change), up to the record: the number of memories, and the last record that it rests on.
+    fn write_change(
+        &self,
+        writing: &Writing,
+        ids: &[u64],
+        change: Change,
+    ) -> Result<(usize, u64), WriteError> {
         let mut journal = writing.journal();
         let mut rows = Vec::new();
         let overridden;
@@ -155,8 +193,6 @@ impl Store {
             });
             sequence
         };
-        drop(journal);
-        self.keep_promise(writing, sequence, self.durability.appends)?;
-        Ok(Ok(rows.len()))
+        Ok((rows.len(), sequence))
     }
 }

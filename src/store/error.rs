@@ -195,9 +195,9 @@ pub enum WriteError {
         /// The store.
         path: PathBuf,
     },
-    /// This thread holds a bulk append of the store, which excludes other appends, checkpoints and
-    /// compactions, so that it would wait for itself.
-    #[error("{} is in a bulk append of this thread; commit or drop that first", .path.display())]
+    /// This thread holds a bulk append or the [turn](super::Exclusive) of the store, which excludes other appends,
+    /// checkpoints and compactions, so that it would wait for itself.
+    #[error("this thread appends to {} already, or holds its turn; finish or drop that first", .path.display())]
     Busy {
         /// The store.
         path: PathBuf,

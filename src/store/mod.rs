@@ -98,6 +98,7 @@ mod embed;
 mod entries;
 mod error;
 mod evidence;
+mod exclusive;
 pub mod files;
 mod filled;
 mod fold;
@@ -142,6 +143,7 @@ pub use error::{
     AppendError, CreateError, DeleteError, EmbedError, ImportanceError, MemoryProblem, OpenError,
     ReadError, TouchError, WriteError,
 };
+pub use exclusive::Exclusive;
 pub use history::{HistoryError, Touched};
 pub use info::{FileInfo, Info};
 pub use journal::Dropped;

@@ -16,6 +16,7 @@ mod deletes;
 mod durability;
 mod embed;
 mod example;
+mod exclusive;
 mod failures;
 mod history;
 mod importance;
