@@ -68,6 +68,7 @@ fn seen<'a>(text: &'a str, embedding: &'a [f32], now: i64, importance: f32) -> N
         importance,
         evidence: &[],
         depth: 0,
+        supersedes: None,
         payload: &[],
     }
 }

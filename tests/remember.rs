@@ -6,7 +6,7 @@
 #[allow(dead_code)]
 mod example;
 
-use example::{contents, new_store, varied};
+use example::{contents, new_store};
 use memorank::kernel::Dtype;
 use memorank::store::{CreateOptions, EmbedError, Kind, MemoryProblem, Reference, Store};
 use memorank::stream::rating::RatingProblem;
@@ -107,8 +107,7 @@ fn every_field_of_a_draft_is_stored_as_an_append_of_it_would() {
     let (_a, ours) = store();
     let (_b, theirs) = store();
     let mut all = Vec::new();
-    for i in 0..12 {
-        let memory = varied(i, 2);
+    for memory in example::all_varied(12, 2) {
         let (last_access, embedding) = (memory.created, memory.embedding.clone());
         all.push(Draft {
             key: memory.key.clone(),
@@ -120,6 +119,7 @@ fn every_field_of_a_draft_is_stored_as_an_append_of_it_would() {
             embedding: embedding.map_or(Embedding::None, Embedding::Given),
             evidence: memory.evidence.clone(),
             depth: memory.depth,
+            supersedes: memory.supersedes,
             payload: memory.payload.clone(),
         });
         let memory = example::Owned {

@@ -108,6 +108,7 @@ pub fn new_memory<'a>(memory: &Memory<'a>, text: &'a str) -> NewMemory<'a> {
         importance: memory.importance,
         evidence: &[],
         depth: memory.depth,
+        supersedes: None,
         payload: b"",
     }
 }

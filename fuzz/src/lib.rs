@@ -136,6 +136,7 @@ fn memory<'a>(
         importance: 4.0,
         evidence,
         depth: 0,
+        supersedes: None,
         payload: b"{\"a\":1}",
     }
 }

@@ -26,6 +26,8 @@ struct Line<'a> {
     importance: f64,
     depth: u32,
     evidence: Vec<Cited<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    superseded_by: Option<u64>,
     has_embedding: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     payload: Option<&'a RawValue>,
@@ -82,6 +84,7 @@ impl<'a> Line<'a> {
             importance: importance.into(),
             depth: memory.depth,
             evidence: memory.evidence.iter().map(Cited::from).collect(),
+            superseded_by: memory.superseded_by,
             has_embedding: memory.has_embedding,
             payload,
             payload_hex: hex.then(|| hexadecimal(memory.payload)),

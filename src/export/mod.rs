@@ -25,6 +25,7 @@
 //! | `importance` | a number: with all the digits that the f32 has as an f64; the one it was stored with |
 //! | `depth` | a number |
 //! | `evidence` | a list of ids and of `{"missing": text}`, in order |
+//! | `superseded_by` | the id of the memory that corrected it, which may be there no more; only where there was one |
 //! | `has_embedding` | true or false |
 //! | `payload` | the payload, where it is JSON that every reader takes as it is (below) |
 //! | `payload_hex` | any other payload that is not empty, in hexadecimal |
@@ -55,7 +56,7 @@
 //! programs can write the files; nothing else of them may differ.
 //!
 //! [`import::npy`](crate::import::npy()) reads the first two files as well, in its own tolerant way: ids
-//! are given anew, and touches and importances of agents' own are not read.
+//! are given anew, and touches, importances of agents' own and corrections are not read.
 
 mod document;
 mod line;
@@ -191,6 +192,7 @@ impl ExportError {
 ///     importance: 3.0,
 ///     evidence: &[],
 ///     depth: 0,
+///     supersedes: None,
 ///     payload: b"",
 /// }])?;
 /// memorank::export::export(&store.snapshot(), &plain)?;

@@ -267,6 +267,7 @@ impl Source for Archive {
                 importance: node.importance,
                 evidence: &node.evidence,
                 depth: node.depth,
+                supersedes: None,
                 payload: &node.payload,
             };
             sink.push(&node.place, &memory)?;

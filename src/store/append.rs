@@ -16,7 +16,7 @@ use super::recover;
 use super::state::State;
 use super::turns::Turn;
 use super::writing::Writing;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -60,6 +60,11 @@ impl Store {
             let refused = |problem| AppendError::Refused { index, problem };
             let id = check.room(check.state.next_id.saturating_add(index as u64), index)?;
             check.memory(memory, id).map_err(refused)?;
+            if let Some(older) = memory.supersedes {
+                let in_batch = |older| (check.state.next_id..id).contains(&older);
+                check.supersedes(older, in_batch).map_err(refused)?;
+                check.superseded.insert(older, id);
+            }
             check.kinds.intern(&memory.kind).map_err(refused)?;
             check
                 .key_of_batch(memory.key, id)?
@@ -119,6 +124,8 @@ pub(super) struct Check {
     pub(super) kinds: Kinds,
     /// Keys of a batch, and who has them.
     keys: HashMap<String, u64>,
+    /// Ids of memories that a batch corrects, and what corrects them.
+    pub(super) superseded: BTreeMap<u64, u64>,
     pub(super) elements: Elements,
     pub(super) allow_any_evidence: bool,
 }
@@ -129,6 +136,7 @@ impl Check {
         Check {
             kinds: Kinds::clone(&state.kinds),
             keys: HashMap::new(),
+            superseded: BTreeMap::new(),
             elements: Elements::new(dim, dtype),
             allow_any_evidence,
             state,
@@ -155,6 +163,25 @@ impl Check {
             self.elements.set(embedding)?;
         }
         Ok(())
+    }
+
+    /// Whether a memory may correct the one with an id: one that is there, or was before it in the batch, and that
+    /// nothing corrects yet.
+    pub(super) fn supersedes(
+        &self,
+        older: u64,
+        in_batch: impl Fn(u64) -> bool,
+    ) -> Result<(), MemoryProblem> {
+        let row = self.state.slot_of_id(older);
+        let row = row.filter(|&row| self.state.live.is_live(row));
+        if row.is_none() && !in_batch(older) {
+            return Err(MemoryProblem::NothingToSupersede { id: older });
+        }
+        let by = row.and_then(|row| self.state.superseded.by(row));
+        match by.or_else(|| self.superseded.get(&older).copied()) {
+            Some(by) => Err(MemoryProblem::SupersededBefore { id: older, by }),
+            None => Ok(()),
+        }
     }
 
     /// What is wrong with a key in a batch, if anything.
@@ -213,7 +240,7 @@ impl Batch {
     fn bytes(&self, memories: &[NewMemory<'_>]) -> usize {
         let texts = memories.iter().map(|memory| {
             let key = memory.key.map_or(0, str::len);
-            64 + key + memory.kind.as_str().len() + memory.text.len() + memory.payload.len()
+            72 + key + memory.kind.as_str().len() + memory.text.len() + memory.payload.len()
         });
         self.elements.len() + self.evidence.len() + texts.sum::<usize>()
     }

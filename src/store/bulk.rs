@@ -3,13 +3,15 @@
 
 use super::Store;
 use super::append::Check;
+use super::entries::superseded_entry;
 use super::error::{AppendError, MemoryProblem, WriteError};
 use super::evidence;
-use super::format::NO_EXPIRY;
+use super::format::{Column, NO_EXPIRY};
 use super::keys::{Found, KeyIndex};
 use super::manifest::Manifest;
 use super::memory::{Kind, NewMemory};
 use super::rows::RowWriter;
+use super::superseded::Superseded;
 use super::tail::StoredRow;
 use super::turns::Turn;
 use super::writing::Writing;
@@ -28,6 +30,8 @@ pub struct BulkAppend<'s> {
     keys: KeyIndex,
     rows: usize,
     next_id: u64,
+    /// Where ids go on without a gap: the first one, and how many were pushed before it.
+    runs: Vec<(u64, usize)>,
     zeros: Vec<u8>,
     evidence: Vec<u8>,
     /// A write failed: what is in the files past the committed lengths is unknown.
@@ -56,6 +60,7 @@ impl<'s> BulkAppend<'s> {
             check,
             keys: KeyIndex::default(),
             rows: 0,
+            runs: Vec::new(),
             evidence: Vec::new(),
             failed: false,
             store,
@@ -102,6 +107,24 @@ impl<'s> BulkAppend<'s> {
         Ok(self)
     }
 
+    /// Says that the memory with the id `by`, which was pushed, was in the store, or may have been and is there no
+    /// more, corrects the one with an id: what [`NewMemory::supersedes`] says of a memory that is there.
+    ///
+    /// # Errors
+    /// If there is no memory with this id, another corrects it, or `by` is not the id of a later one. Then nothing is
+    /// changed.
+    pub fn supersede(&mut self, id: u64, by: u64) -> Result<&mut Self, AppendError> {
+        self.usable()?;
+        let index = self.rows;
+        let refused = |problem| AppendError::Refused { index, problem };
+        self.may_be_superseded(id).map_err(refused)?;
+        if !(id < by && by < self.next_id) {
+            return Err(refused(MemoryProblem::SupersededByNone { id, by }));
+        }
+        self.check.superseded.insert(id, by);
+        Ok(self)
+    }
+
     /// How many memories were pushed.
     pub fn len(&self) -> usize {
         self.rows
@@ -127,6 +150,9 @@ impl<'s> BulkAppend<'s> {
             Some(key) => Some(self.free_slot(key)?),
             None => None,
         };
+        if let Some(older) = memory.supersedes {
+            self.may_be_superseded(older).map_err(refused)?;
+        }
         let kind = self.check.kinds.intern(&memory.kind).map_err(refused)?;
         if let Err(error) = self.stage(memory, id, kind) {
             return Err(self.fail(error).into());
@@ -135,6 +161,10 @@ impl<'s> BulkAppend<'s> {
             let row = self.check.state.rows() + index;
             self.keys.insert(slot, row as u32);
         }
+        if let Some(older) = memory.supersedes {
+            self.check.superseded.insert(older, id);
+        }
+        self.note_run(id);
         self.rows += 1;
         self.next_id = id + 1;
         Ok(id)
@@ -170,6 +200,42 @@ impl<'s> BulkAppend<'s> {
     fn fail(&mut self, error: WriteError) -> WriteError {
         self.failed = true;
         self.writing.note(error.into())
+    }
+
+    fn may_be_superseded(&self, id: u64) -> Result<(), MemoryProblem> {
+        self.check
+            .supersedes(id, |id| self.pushed_before(id).is_some())
+    }
+
+    /// Takes note of where ids go on after a gap.
+    fn note_run(&mut self, id: u64) {
+        let goes_on = |&(first, before): &(u64, usize)| first + (self.rows - before) as u64 == id;
+        if !self.runs.last().is_some_and(goes_on) {
+            self.runs.push((id, self.rows));
+        }
+    }
+
+    /// How many memories were pushed before the one with an id, if that was pushed.
+    fn pushed_before(&self, id: u64) -> Option<usize> {
+        let after = self.runs.partition_point(|&(first, _)| first <= id);
+        let &(first, before) = self.runs.get(after.checked_sub(1)?)?;
+        let end = (self.runs.get(after)).map_or(self.rows, |&(_, before)| before);
+        let index = before.checked_add(usize::try_from(id - first).ok()?)?;
+        (index < end).then_some(index)
+    }
+
+    /// All that is corrected, by rows, once this is committed.
+    fn superseded(&self) -> Superseded {
+        let state = &self.check.state;
+        let mut superseded = state.superseded.clone();
+        for (&id, &by) in &self.check.superseded {
+            let row = state.slot_of_id(id);
+            let pushed = || self.pushed_before(id).map(|before| state.rows() + before);
+            if let Some(row) = row.or_else(pushed) {
+                superseded.insert(row, by);
+            }
+        }
+        superseded
     }
 
     /// Where a key that nobody has goes in `keys`.
@@ -255,9 +321,23 @@ impl<'s> BulkAppend<'s> {
         // What came before this append and is only in the journal must not be lost where this is not.
         let last = self.writing.journal().last_sequence;
         store.sync_to(self.writing, last)?;
+        // Nobody else changes it while the turn is ours.
+        let superseded = self.superseded();
+        if !self.check.superseded.is_empty() {
+            self.writer
+                .renew(&store.dir, &manifest, Column::Superseded)?;
+            for entry in superseded.iter() {
+                (self.writer).bytes(Column::Superseded, &superseded_entry(entry))?;
+            }
+        }
         let columns = store.commit(self.writing, &mut self.writer, &mut manifest)?;
+        let old = self.check.state.committed.manifest.clone();
+        store.remove_replaced(&old, &manifest);
         let extended = store.state().extended(manifest, columns);
-        store.change_state(&mut self.writing.journal(), |state| state.adopt(extended));
+        store.change_state(&mut self.writing.journal(), |state| {
+            state.adopt(extended);
+            state.superseded = superseded;
+        });
         Ok(())
     }
 }

@@ -90,6 +90,19 @@ pub enum Problem {
         /// What is wrong with it.
         what: &'static str,
     },
+    /// An entry in the column of what was corrected that cannot be: a row that does not exist, or not after the one
+    /// before, or an id that is not of a later memory.
+    #[error(
+        "row {row} is superseded by id {by}: out of order, beyond the {rows} there are, or by no later memory"
+    )]
+    SupersededRow {
+        /// The row.
+        row: usize,
+        /// The id of what corrects it.
+        by: u64,
+        /// Rows of the columns.
+        rows: usize,
+    },
     /// Text that is no UTF-8.
     #[error("row {row} is not UTF-8")]
     Utf8 {

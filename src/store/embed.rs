@@ -38,6 +38,7 @@ impl Store {
     ///     importance: 3.0,
     ///     evidence: &[],
     ///     depth: 0,
+    ///     supersedes: None,
     ///     payload: b"",
     /// }])?;
     /// assert_eq!(store.embed(&[(ids.start, &[0.5, -1.0])])?, 1);

@@ -1,5 +1,5 @@
-//! The columns that have not a value for each row: what was deleted, touched, given another importance or given a
-//! vector since it was appended. Their entries name the rows they are of. They are read into memory when a store
+//! The columns that have not a value for each row: what was deleted, touched, given another importance, given a
+//! vector or corrected since it was appended. Their entries name the rows they are of. They are read into memory when a store
 //! is opened, and nothing in them is trusted.
 
 use super::column::Columns;
@@ -17,6 +17,9 @@ pub(super) const OVERRIDE_BYTES: usize = 12;
 
 /// Bytes of an entry in the file of vectors that came later, before the elements.
 pub(super) const VECTOR_HEAD_BYTES: usize = 8;
+
+/// Bytes of an entry in the file of what was corrected.
+pub(super) const SUPERSEDED_BYTES: usize = 12;
 
 /// The deleted rows among the columns'.
 pub(super) fn deleted(columns: &Columns) -> Result<Vec<usize>, Damage> {
@@ -172,6 +175,49 @@ pub(super) fn vector_head(row: usize, inv_norm: f32) -> [u8; VECTOR_HEAD_BYTES] 
     head[..4].copy_from_slice(&(row as u32).to_le_bytes());
     head[4..].copy_from_slice(&inv_norm.to_le_bytes());
     head
+}
+
+/// What was corrected: a row of the columns, and the id of the memory that corrects it. Ascending by row.
+pub(super) fn superseded(
+    columns: &Columns,
+    manifest: &Manifest,
+) -> Result<Vec<(usize, u64)>, Damage> {
+    let rows = columns.rows;
+    let bytes = columns.bytes[Column::Superseded as usize].as_slice();
+    let (entries, rest) = bytes.as_chunks::<SUPERSEDED_BYTES>();
+    let damage = |at: usize, (row, by)| {
+        let problem = Problem::SupersededRow { row, by, rows };
+        columns.damage(Column::Superseded, (at * SUPERSEDED_BYTES) as u64, problem)
+    };
+    if !rest.is_empty() {
+        return Err(damage(entries.len(), (rows, 0)));
+    }
+    let ids: &[u64] = columns.view(Column::Id);
+    let mut last = None;
+    let decoded = entries.iter().enumerate().map(|(at, entry)| {
+        let (row, by) = superseded_in(entry);
+        let is_later = row < rows && ids[row] < by && by < manifest.next_id;
+        if !is_later || last >= Some(row) {
+            return Err(damage(at, (row, by)));
+        }
+        last = Some(row);
+        Ok((row, by))
+    });
+    decoded.collect()
+}
+
+/// What an entry in the file of what was corrected says.
+pub(super) fn superseded_in(entry: &[u8; SUPERSEDED_BYTES]) -> (usize, u64) {
+    let by = u64::from_le_bytes(std::array::from_fn(|i| entry[4 + i]));
+    (u32_at(entry, 0) as usize, by)
+}
+
+/// An entry in the file of what was corrected.
+pub(super) fn superseded_entry((row, by): (usize, u64)) -> [u8; SUPERSEDED_BYTES] {
+    let mut entry = [0; SUPERSEDED_BYTES];
+    entry[..4].copy_from_slice(&(row as u32).to_le_bytes());
+    entry[4..].copy_from_slice(&by.to_le_bytes());
+    entry
 }
 
 fn u32_at(entry: &[u8], at: usize) -> u32 {

@@ -368,6 +368,28 @@ pub enum MemoryProblem {
         /// The new kind.
         name: String,
     },
+    /// A correction of a memory that is not there.
+    #[error("there is no older memory {id} to correct")]
+    NothingToSupersede {
+        /// The id.
+        id: u64,
+    },
+    /// A correction of a memory that was corrected before.
+    #[error("memory {id} is superseded by {by}; correct that one")]
+    SupersededBefore {
+        /// The id.
+        id: u64,
+        /// The id of what corrects it.
+        by: u64,
+    },
+    /// A memory that is said to be corrected by one that is not later.
+    #[error("memory {id} cannot be superseded by {by}, which is no later memory")]
+    SupersededByNone {
+        /// The id.
+        id: u64,
+        /// The id of what is to correct it.
+        by: u64,
+    },
     /// Evidence that is not older than the memory.
     #[error("evidence {position} is id {id}, which is not older than this memory (id {own})")]
     ForwardEvidence {

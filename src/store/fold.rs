@@ -3,7 +3,7 @@
 
 use super::Store;
 use super::column::Columns;
-use super::entries::{override_entry, touched_entry, vector_head};
+use super::entries::{override_entry, superseded_entry, touched_entry, vector_head};
 use super::error::WriteError;
 use super::format::Column;
 use super::history;
@@ -96,6 +96,9 @@ impl Store {
                     writer.bytes(Column::Override, &entry)?;
                 }
             }
+            for entry in point.state.superseded.renumbered(&kept).iter() {
+                writer.bytes(Column::Superseded, &superseded_entry(entry))?;
+            }
             manifest.rows = kept.count() as u64;
             self.commit(writing, &mut writer, &mut manifest)
         };
@@ -154,11 +157,17 @@ impl Store {
             for row in point.state.live.deleted() {
                 writer.bytes(Column::Deleted, &(row as u32).to_le_bytes())?;
             }
-            let overrides: Vec<u8> = point.state.overrides().flat_map(override_entry).collect();
-            let before = &point.state.committed.columns.bytes[Column::Override as usize];
-            if overrides != before.as_slice() {
-                writer.renew(&self.dir, &manifest, Column::Override)?;
-                writer.bytes(Column::Override, &overrides)?;
+            let overrides = point.state.overrides().flat_map(override_entry);
+            let superseded = point.state.superseded.iter().flat_map(superseded_entry);
+            for (column, entries) in [
+                (Column::Override, overrides.collect::<Vec<u8>>()),
+                (Column::Superseded, superseded.collect()),
+            ] {
+                let before = &point.state.committed.columns.bytes[column as usize];
+                if entries != before.as_slice() {
+                    writer.renew(&self.dir, &manifest, column)?;
+                    writer.bytes(column, &entries)?;
+                }
             }
             for (row, vector) in point.state.filled.unwritten() {
                 writer.bytes(Column::Vectors, &vector_head(row, vector.inv_norm))?;
@@ -245,6 +254,11 @@ impl Store {
     fn remove_old(&self, writing: &Writing, before: &Manifest, manifest: &Manifest) {
         writing.journal().old.clear();
         history::trim(&*self.files, &self.dir, manifest);
+        self.remove_replaced(before, manifest);
+    }
+
+    /// Removes files of columns that the manifest before named and `manifest` does not.
+    pub(super) fn remove_replaced(&self, before: &Manifest, manifest: &Manifest) {
         for (old, new) in before.columns.iter().zip(&manifest.columns) {
             if old.file != new.file {
                 let _ = self.files.remove_file(&self.dir.join(&old.file));

@@ -27,6 +27,7 @@
 //! deleted              deleted.<seq>.u32; the deleted rows, strictly ascending, not by rows
 //! override             override.<seq>.bytes; importances of agents' own, not by rows, see below
 //! vectors              vectors.bytes; vectors that came after their rows were here, not by rows, see below
+//! superseded           superseded.<seq>.bytes; which rows were corrected, and by what, not by rows, see below
 //! ```
 //!
 //! Every column's file is a raw array from byte 0 without a header:
@@ -35,7 +36,7 @@
 //! compaction writes the columns anew without them, and their keys may be those of other rows.
 //!
 //! A column's file is the one its manifest names: `<column>.<type>`, or `<column>.<seq>.<type>` when it was
-//! written anew (`access`, `deleted` and `override` always were). Bytes past the length in the manifest are not part of
+//! written anew (`access`, `deleted`, `override` and `superseded` always were). Bytes past the length in the manifest are not part of
 //! the store: an append that did not commit leaves them, and the next writer cuts them.
 //!
 //! **Evidence** of a row is its references, one after another. Each starts with a tag byte: 0, then the id
@@ -53,6 +54,9 @@
 //! **Vectors** is entries of 8 + dim elements: a row (u32), an inverse norm (f32, finite and above 0) and the
 //! elements as in `embedding`, in any order, no row twice. It is the vector of that row, which has none in
 //! `embedding` and `inv_norm`: it was stored without one. A compaction puts it there.
+//!
+//! **Superseded** is entries of 12 bytes: a row (u32) and an id (u64), strictly ascending by row. The memory with that
+//! id, which is above the row's own, corrects the memory in that row. It may be there no more.
 //!
 //! # The manifest
 //!
@@ -139,6 +143,7 @@
 //! i64    expiry, i64::MAX = none
 //! f32    importance, finite and not -0
 //! u32    depth
+//! u64    id of the older memory that it corrects, 2^64 - 1 = none
 //! f32    inverse norm, above 0 and finite; 0 = no vector
 //! u8     1 = there is a vector, 0 = there is none
 //! bytes  kind, UTF-8, not empty      } each of these is a length (u32) and so many bytes
@@ -150,7 +155,8 @@
 //! ```
 //!
 //! An append's memories are rows after all there were; it holds for all of them or for none, and its first id
-//! is at least the next one (ids between are never given). A touch makes the agent's last access of each of the
+//! is at least the next one (ids between are never given). What a memory corrects is superseded by it, unless it is
+//! there no more or was superseded before. A touch makes the agent's last access of each of the
 //! memories the later of `now` and what it was, which stands beside it; of a memory that was deleted by then that
 //! is `i64::MAX`, and nothing is touched. An embed gives vectors to memories that have none; those that have
 //! one keep it. An importance is the agent's own for each of the memories, or takes its own away; beside it stands
@@ -208,6 +214,9 @@ pub(crate) const MAX_DIM: usize = 1 << 20;
 /// The most kinds of a store: an index into their table is a u16.
 pub(super) const MAX_KINDS: usize = u16::MAX as usize;
 
+/// Stands for "corrects nothing" in a record.
+pub(super) const SUPERSEDES_NOTHING: u64 = u64::MAX;
+
 /// Stands for "never expires" in the column of expiries.
 pub(super) const NO_EXPIRY: i64 = i64::MAX;
 
@@ -242,10 +251,12 @@ pub(super) enum Column {
     Override,
     /// Vectors that came after their rows were here.
     Vectors,
+    /// Rows that were corrected, and by what.
+    Superseded,
 }
 
 impl Column {
-    pub(super) const COUNT: usize = 21;
+    pub(super) const COUNT: usize = 22;
 
     pub(super) const ALL: [Column; Column::COUNT] = [
         Column::Embedding,
@@ -269,6 +280,7 @@ impl Column {
         Column::Deleted,
         Column::Override,
         Column::Vectors,
+        Column::Superseded,
     ];
 
     /// Its name in the manifest and at the start of its file's name.
@@ -295,6 +307,7 @@ impl Column {
             Column::Deleted => "deleted",
             Column::Override => "override",
             Column::Vectors => "vectors",
+            Column::Superseded => "superseded",
         }
     }
 
@@ -317,7 +330,8 @@ impl Column {
             | Column::EvidenceBytes
             | Column::Access
             | Column::Override
-            | Column::Vectors => "bytes",
+            | Column::Vectors
+            | Column::Superseded => "bytes",
         }
     }
 
@@ -325,13 +339,20 @@ impl Column {
     pub(super) fn is_of_rows(self) -> bool {
         !matches!(
             self,
-            Column::Access | Column::Deleted | Column::Override | Column::Vectors
+            Column::Access
+                | Column::Deleted
+                | Column::Override
+                | Column::Vectors
+                | Column::Superseded
         )
     }
 
     /// Whether a checkpoint that changes it writes it anew, and does not append to it.
     pub(super) fn is_written_anew(self) -> bool {
-        matches!(self, Column::Access | Column::Deleted | Column::Override)
+        matches!(
+            self,
+            Column::Access | Column::Deleted | Column::Override | Column::Superseded
+        )
     }
 
     /// The bytes of `rows` rows, or `None` where they do not follow from their number. `Some(None)`: more than a u64

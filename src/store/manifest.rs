@@ -505,6 +505,7 @@ mod tests {
             importance: 0.0,
             evidence: &[],
             depth: 0,
+            supersedes: None,
             payload: b"",
         };
         let mut manifest = Manifest::read(&Disk, &path).unwrap();

@@ -69,6 +69,9 @@ pub struct NewMemory<'a> {
     pub evidence: &'a [Reference],
     /// 0 for an observation, 1 + the deepest evidence for a reflection.
     pub depth: u32,
+    /// The id of an older memory that this one corrects. That one is kept, and is [superseded](Memory::superseded_by)
+    /// from then on.
+    pub supersedes: Option<u64>,
     /// Bytes of the caller's, never scored.
     pub payload: &'a [u8],
 }
@@ -98,6 +101,11 @@ pub struct Memory<'a> {
     pub evidence: Vec<Reference>,
     /// As stored.
     pub depth: u32,
+    /// The id of the memory that this one corrects; `None` also if that one is there no more.
+    pub supersedes: Option<u64>,
+    /// The id of the memory that corrected this one. It stays so if that one is deleted: to forget a correction does
+    /// not bring back what it corrected.
+    pub superseded_by: Option<u64>,
     /// As stored.
     pub payload: &'a [u8],
 }

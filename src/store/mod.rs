@@ -127,6 +127,7 @@ mod rows;
 mod segments;
 mod snapshot;
 mod state;
+mod superseded;
 mod tail;
 mod take_over;
 mod temporary;
@@ -211,6 +212,7 @@ compile_error!("the store maps little-endian columns; big-endian targets are not
 ///     importance: 3.0,
 ///     evidence: &[],
 ///     depth: 0,
+///     supersedes: None,
 ///     payload: b"",
 /// }])?;
 /// store.touch(Agent::OWN, &[0], 2_000_000)?;

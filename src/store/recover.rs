@@ -70,6 +70,9 @@ pub(super) fn load(
         state.filled.insert(row, vector, true);
     }
     let zeros = vec![0; manifest.dim.get() * manifest.dtype.size_bytes()];
+    state.superseded = entries::superseded(&columns, manifest)?
+        .into_iter()
+        .collect();
     let journal = replay(files, dir, manifest, &segments, |record| {
         apply(&mut state, record, &zeros)
     })?;
@@ -243,7 +246,13 @@ pub(super) fn check(record: &Record<'_>, next_id: u64) -> Result<u64, Problem> {
         Body::Append { first_id, .. } if *first_id < next_id => {
             return wrong("it gives an id that was given before");
         }
-        Body::Append { first_id, rows } => return Ok(first_id + rows.len() as u64),
+        Body::Append { first_id, rows } => {
+            let mut given = rows.iter().zip(*first_id..);
+            match given.all(|(row, id)| row.supersedes.is_none_or(|older| older < id)) {
+                true => return Ok(first_id + rows.len() as u64),
+                false => false,
+            }
+        }
         Body::Touch(touch) => touch.seen.next_id <= next_id && given(&touch.ids),
         Body::Delete { ids } | Body::Importance { ids, .. } => given(ids),
         Body::Embed { vectors } => vectors.iter().all(|&(id, _)| id < next_id),
@@ -282,5 +291,8 @@ pub(super) fn push(
         payload: row.payload,
         evidence: row.evidence,
     });
+    if let Some(older) = row.supersedes {
+        state.supersede(older, id);
+    }
     Ok(())
 }

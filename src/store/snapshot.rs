@@ -161,6 +161,8 @@ impl Snapshot {
             importance: self.importance_of(Agent::OWN, row),
             evidence,
             depth: self.depth(row),
+            supersedes: self.supersedes(row),
+            superseded_by: self.superseded_by(row),
             payload,
         })
     }
@@ -360,6 +362,26 @@ impl Snapshot {
     /// If there is no such row.
     pub fn depth(&self, row: usize) -> u32 {
         self.state.value(row, Column::Depth, |chunk| &chunk.depths)
+    }
+
+    /// The id of the memory that the one in a row corrects, if that is still there.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn supersedes(&self, row: usize) -> Option<u64> {
+        let older = self.state.superseded.row_of(self.id(row))?;
+        self.is_live(older).then(|| self.id(older))
+    }
+
+    /// The id of the memory that corrected the one in a row, whether it is still there or not.
+    pub fn superseded_by(&self, row: usize) -> Option<u64> {
+        self.state.superseded.by(row)
+    }
+
+    /// The rows of memories that are there and were corrected, ascending, with the ids of what corrected them.
+    pub fn superseded(&self) -> impl Iterator<Item = (usize, u64)> {
+        let all = self.state.superseded.iter();
+        all.filter(|&(row, _)| self.is_live(row))
     }
 
     /// The kind of the memory in a row, as an index into [`kinds`](Snapshot::kinds). In a damaged store it can

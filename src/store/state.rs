@@ -1,5 +1,5 @@
 //! What a store holds at one moment: rows in the column files and rows in memory, what was touched, what was
-//! deleted, and what was given a vector or another importance since. A clone shares nearly everything with its original and does not change with it.
+//! deleted or corrected, and what was given a vector or another importance since. A clone shares nearly everything with its original and does not change with it.
 //!
 //! Rows are numbered over the columns and then the tail. A row's number stays until a compaction, whether
 //! its memory is deleted or moves from the tail to the columns.
@@ -16,6 +16,7 @@ use super::live::{Kept, Live};
 use super::manifest::Manifest;
 use super::memory::Kind;
 use super::own::{Agent, Own, PAGE_ROWS};
+use super::superseded::Superseded;
 use super::tail::{CHUNK_ROWS, StoredRow, Tail, TailChunk};
 use bytemuck::Pod;
 use std::collections::BTreeMap;
@@ -115,6 +116,7 @@ pub(super) struct State {
     /// Vectors of rows of the columns that have none there, or, in a state that was gone back to, have one that came
     /// later.
     pub(super) filled: Filled,
+    pub(super) superseded: Superseded,
     sizes: Sizes,
 }
 
@@ -141,6 +143,7 @@ impl State {
             access: BTreeMap::new(),
             overrides: BTreeMap::new(),
             filled: Filled::new(dim, dtype),
+            superseded: Superseded::default(),
             committed,
             sizes,
         }
@@ -236,6 +239,14 @@ impl State {
     /// If there is no such row.
     pub(super) fn delete(&mut self, row: usize) -> bool {
         self.live.delete(row)
+    }
+
+    /// Takes note that the memory with the id `by` corrects the one with an id, if that one is there and no other
+    /// does.
+    pub(super) fn supersede(&mut self, id: u64, by: u64) {
+        if let Some(row) = self.slot_of_id(id) {
+            self.superseded.insert(row, by);
+        }
     }
 
     /// A time after which no memory was created, if there is any: the newest creation time of all rows, or of
@@ -483,6 +494,7 @@ impl State {
             overrides,
             // The columns hold them.
             filled: Filled::new(manifest.dim, manifest.dtype),
+            superseded: self.superseded.renumbered(kept),
             committed: Committed::new(manifest, columns, live.clone()),
             tail,
             live,

@@ -179,6 +179,9 @@ fn check(files: &dyn Files, dir: &Path, manifest: &Manifest) -> VerifyReport {
     if whole(Column::Override) {
         damages.extend(entries::overrides(&columns).err());
     }
+    if whole(Column::Superseded) && whole(Column::Id) {
+        damages.extend(entries::superseded(&columns, manifest).err());
+    }
     if whole(Column::KeyEnds) && whole(Column::KeyBytes) {
         keys(&columns, &deletes, &live, damages);
     }

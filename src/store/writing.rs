@@ -267,6 +267,7 @@ mod tests {
             importance: 1.0,
             evidence: &[],
             depth: 0,
+            supersedes: None,
             payload: b"",
         };
         store.append(&[memory]).unwrap();

@@ -36,6 +36,8 @@ pub struct Draft {
     pub evidence: Vec<Reference>,
     /// 0 for an observation, 1 + the deepest evidence for a reflection.
     pub depth: u32,
+    /// The id of an older memory that this one corrects.
+    pub supersedes: Option<u64>,
     /// Bytes of the caller's, never scored.
     pub payload: Vec<u8>,
 }
@@ -73,6 +75,7 @@ impl Draft {
             embedding: Embedding::Ask,
             evidence: Vec::new(),
             depth: 0,
+            supersedes: None,
             payload: Vec::new(),
         }
     }
@@ -98,6 +101,7 @@ impl Draft {
             importance,
             evidence: &self.evidence,
             depth: self.depth,
+            supersedes: self.supersedes,
             payload: &self.payload,
         })
     }

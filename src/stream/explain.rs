@@ -218,6 +218,7 @@ pub fn warnings(ranges: &Ranges, scoring: &Scoring, thresholds: &Thresholds) -> 
 ///     importance,
 ///     evidence: &[],
 ///     depth: 0,
+///     supersedes: None,
 ///     payload: b"",
 /// };
 /// store.append(&[memory(&[1.0, 0.0], 2.0), memory(&[0.6, 0.8], 1.0), memory(&[0.0, 1.0], 3.0)])?;

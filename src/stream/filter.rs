@@ -11,7 +11,7 @@ use crate::store::{Agent, Kind, ReadError, Segment, Snapshot};
 use std::fmt;
 
 /// Which memories compete: those that pass all parts. By default, every memory that was created by the moment of
-/// asking.
+/// asking and that no other corrects.
 ///
 /// Parts that are not asked for cost nothing, and the default one no pass over the memories. Others are
 /// looked at in turn, columns of numbers first and texts last, each only of what is left by then.
@@ -52,6 +52,9 @@ pub struct Filter<'a> {
     /// Whether memories created after the moment of asking compete too. Without it an agent that asks about a
     /// moment of the past does not see what came later.
     pub future: bool,
+    /// Whether memories that were [corrected](crate::store::Memory::superseded_by) compete too. Without it they do only
+    /// if the correction was created after the moment of asking, and [`future`](Filter::future) is false.
+    pub superseded: bool,
 }
 
 /// A piece of time, in microseconds since the Unix epoch. By default, all of it.
@@ -112,6 +115,8 @@ pub enum Barrier {
     Excluded,
     /// It was created after the moment of asking, and [`Filter::future`] is false.
     Future,
+    /// Another memory corrects it, and [`Filter::superseded`] is false.
+    Superseded,
     /// [`Filter::created`]
     Created,
     /// [`Filter::last_access`]
@@ -133,6 +138,7 @@ impl fmt::Display for Barrier {
             Barrier::Ids => "it is not among the ids asked for",
             Barrier::Excluded => "it is excluded by its id",
             Barrier::Future => "it was created after the moment of asking",
+            Barrier::Superseded => "it was corrected by another",
             Barrier::Created => "it was created outside the period asked for",
             Barrier::LastAccess => "it was last retrieved outside the period asked for",
             Barrier::Kind => "it is of another kind than those asked for",
@@ -144,7 +150,7 @@ impl fmt::Display for Barrier {
 }
 
 impl<'a> Filter<'a> {
-    /// The default: every memory that was created by the moment of asking.
+    /// The default: every memory that was created by the moment of asking and that no other corrects.
     pub const PAST: Filter<'static> = Filter {
         kinds: None,
         created: ALWAYS,
@@ -155,6 +161,7 @@ impl<'a> Filter<'a> {
         exclude: &[],
         mask: None,
         future: false,
+        superseded: false,
     };
 
     /// The first part that keeps the memory in a row from competing for `ask` (whose own filter is not looked
@@ -181,6 +188,10 @@ impl<'a> Filter<'a> {
             Barrier::Excluded
         } else if !self.future && created > ask.now {
             Barrier::Future
+        } else if !self.superseded
+            && (snapshot.superseded_by(row)).is_some_and(|by| self.knows(snapshot, ask.now, by))
+        {
+            Barrier::Superseded
         } else if !self.created.contains(created) {
             Barrier::Created
         } else if !self.last_access.contains(last_access()) {
@@ -216,7 +227,12 @@ impl<'a> Filter<'a> {
         // Most often all are older than that, and no memory has to be looked at to know it.
         let to_come =
             !self.future && (snapshot.newest_created()).is_some_and(|newest| newest > ask.now);
-        if !to_come && self.takes_all() {
+        let corrected = || {
+            let all = (!self.superseded).then(|| snapshot.superseded());
+            let all = all.into_iter().flatten();
+            all.filter(|&(_, by)| self.knows(snapshot, ask.now, by))
+        };
+        if !to_come && corrected().next().is_none() && self.takes_all() {
             return Ok(None);
         }
         // Ids and rows first, then columns of numbers, then texts.
@@ -234,6 +250,7 @@ impl<'a> Filter<'a> {
         }
         let excluded = self.exclude.iter().filter_map(|&id| snapshot.row_of_id(id));
         excluded.for_each(|row| mask.remove(row));
+        corrected().for_each(|(row, _)| mask.remove(row));
 
         if to_come || !self.created.is_all() {
             let now = if to_come { ask.now } else { i64::MAX };
@@ -261,7 +278,13 @@ impl<'a> Filter<'a> {
         Ok(Some(mask))
     }
 
-    /// Whether every part but `future` lets every memory pass.
+    /// Whether a correction counts: not one that is made after the moment of asking.
+    fn knows(&self, snapshot: &Snapshot, now: i64, by: u64) -> bool {
+        let row = snapshot.row_of_id(by);
+        self.future || row.is_none_or(|row| snapshot.created(row) <= now)
+    }
+
+    /// Whether every part but `future` and `superseded` lets every memory pass.
     fn takes_all(&self) -> bool {
         let Filter {
             kinds: None,
@@ -273,6 +296,7 @@ impl<'a> Filter<'a> {
             exclude: [],
             mask: None,
             future: _,
+            superseded: _,
         } = self
         else {
             return false;

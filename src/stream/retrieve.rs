@@ -119,6 +119,7 @@ pub struct Cut {
 ///     importance,
 ///     evidence: &[],
 ///     depth: 0,
+///     supersedes: None,
 ///     payload: b"",
 /// };
 /// store.append(&[

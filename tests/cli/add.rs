@@ -194,11 +194,58 @@ fn what_cannot_be_added_changes_no_byte() {
         (1, &["a", "--key", ""]),
         (1, &["a", "--kind", ""]),
         (1, &["a", "--evidence", "none"]),
+        (1, &["a", "--supersedes", "none"]),
+        (2, &["a", "b", "--supersedes", "0"]),
         (1, &["a", "--evidence", "0", "--evidence", "k"]),
     ] {
         run([&["add", &store], args].concat()).fails(code);
         assert_eq!(files(&stage.path("S")), before, "{args:?}");
     }
+}
+
+#[test]
+fn a_correction_keeps_what_it_corrects_and_takes_its_place() {
+    let stage = Stage::new();
+    let store = by_words(&stage, &[]);
+    let made = ["--created", T_TEXT];
+    add(
+        &store,
+        &[&["the party is on Monday", "the cafe"], &made[..]].concat(),
+    );
+    let corrected = ["the party is on Tuesday", "--supersedes", "0"];
+    add(&store, &[&corrected, &made[..]].concat());
+    let found = |args: &[&str]| {
+        let ask = [
+            "query", &store, "--text", "party", "--now", T_TEXT, "--json",
+        ];
+        let mut found = ids(&run([&ask, args].concat()).json());
+        found.sort_unstable();
+        found
+    };
+    assert_eq!(found(&[]), [1, 2]);
+    assert_eq!(found(&["--superseded"]), [0, 1, 2]);
+    let (old, new) = (show(&store, "0"), show(&store, "2"));
+    assert_eq!(
+        (&old["superseded_by"], &old["supersedes"]),
+        (&json!(2), &json!(null))
+    );
+    assert_eq!(
+        (&new["superseded_by"], &new["supersedes"]),
+        (&json!(null), &json!(0))
+    );
+    assert_eq!(old["text"], "the party is on Monday");
+    let shown = run(["show", &store, "0"]).ok();
+    assert!(shown.contains("superseded by id 2"), "{shown}");
+    assert_eq!(run(["list", &store, "--json"]).json()["matching"], 3);
+    let ask = [
+        "explain", &store, "0", "--text", "party", "--now", T_TEXT, "--json",
+    ];
+    assert_eq!(
+        run(ask).json()["no_candidate"],
+        json!({"filtered": "superseded"})
+    );
+    let again = run(["add", &store, "on Wednesday", "--supersedes", "0"]).fails(1);
+    assert!(again.contains("memory 0 is superseded by 2"), "{again}");
 }
 
 // B88

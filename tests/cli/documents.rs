@@ -264,6 +264,8 @@ fn no_number_is_null() {
                     "model",
                     "expiry",
                     "expiry_us",
+                    "supersedes",
+                    "superseded_by",
                     "payload",
                     "before",
                     "authors_depth",

@@ -146,6 +146,7 @@ const QUESTION: &[&str] = &[
     "now",
     "agent",
     "future",
+    "superseded",
     "threads",
     "json",
 ];
@@ -352,6 +353,7 @@ fn flags_of_the_others() {
             "created",
             "expiry",
             "evidence",
+            "supersedes",
             "json",
         ],
     );

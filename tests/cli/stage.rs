@@ -198,6 +198,7 @@ pub fn append(store: &Store, key: &str, embedding: &[f32]) {
         importance: 2.0,
         evidence: &[],
         depth: 0,
+        supersedes: None,
         payload: b"",
     };
     store.append(&[memory]).unwrap();

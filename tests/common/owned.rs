@@ -15,6 +15,7 @@ pub struct Owned {
     pub importance: f32,
     pub evidence: Vec<Reference>,
     pub depth: u32,
+    pub supersedes: Option<u64>,
     pub payload: Vec<u8>,
 }
 
@@ -31,6 +32,7 @@ impl Owned {
             importance: self.importance,
             evidence: &self.evidence,
             depth: self.depth,
+            supersedes: self.supersedes,
             payload: &self.payload,
         }
     }

@@ -158,8 +158,13 @@ pub fn observe(store: &Store) -> State {
             importance: store.importance(at),
             evidence: memory.evidence.clone(),
             depth: memory.depth,
+            supersedes: None,
             payload: memory.payload.to_vec(),
         };
+        if let Some(older) = memory.supersedes {
+            let older = store.row_of_id(older).expect("it is there");
+            assert_eq!(store.superseded_by(older), Some(memory.id));
+        }
         assert_eq!(memory.has_embedding, given.embedding.is_some());
         assert_eq!(store.row_of_id(memory.id), Some(at));
         if let Some(key) = memory.key {
@@ -176,6 +181,7 @@ pub fn observe(store: &Store) -> State {
         let row = Row {
             last_access: last_access.collect(),
             importance: importance.collect(),
+            superseded_by: memory.superseded_by,
             given: Arc::new(given),
         };
         rows.insert(memory.id, row);

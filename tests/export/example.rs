@@ -31,6 +31,7 @@ pub fn plain(text: &str, embedding: Option<&[f32]>) -> Owned {
         importance: 1.0,
         evidence: vec![],
         depth: 0,
+        supersedes: None,
         payload: vec![],
     }
 }

@@ -125,14 +125,17 @@ fn memory(dim: usize) -> impl Strategy<Value = Owned> {
         (key, kind, text(), embedding(dim)),
         times,
         (importance(), any::<u32>(), payload()),
-        prop::collection::vec(reference(), 0..4),
+        (
+            prop::collection::vec(reference(), 0..4),
+            prop::option::of(0..24u64),
+        ),
     )
         .prop_map(
             |(
                 (key, kind, text, embedding),
                 (created, last_access, expiry),
                 (importance, depth, payload),
-                evidence,
+                (evidence, supersedes),
             )| Owned {
                 key,
                 kind,
@@ -145,6 +148,7 @@ fn memory(dim: usize) -> impl Strategy<Value = Owned> {
                 importance,
                 evidence,
                 depth,
+                supersedes,
                 payload,
             },
         )
@@ -195,6 +199,7 @@ fn op(dim: usize) -> impl Strategy<Value = Op> {
 /// Frees what is to be appended of what a store refuses.
 fn fitting(store: &Store, memories: Vec<Owned>, any_evidence: bool) -> Vec<Owned> {
     let (snapshot, mut keys) = (store.snapshot(), HashSet::new());
+    let mut corrected = HashSet::new();
     let mut memories = memories;
     for (id, memory) in (snapshot.next_id()..).zip(&mut memories) {
         let key = memory.key.take();
@@ -207,6 +212,13 @@ fn fitting(store: &Store, memories: Vec<Owned>, any_evidence: bool) -> Vec<Owned
                 Reference::Missing(_) => true,
             });
         }
+        let is_free = |older: &u64| {
+            let row = snapshot.row_of_id(*older);
+            let in_batch = (snapshot.next_id()..id).contains(older);
+            let is_superseded = row.is_some_and(|row| snapshot.superseded_by(row).is_some());
+            (row.is_some() || in_batch) && !is_superseded && corrected.insert(*older)
+        };
+        memory.supersedes = memory.supersedes.filter(is_free);
     }
     memories
 }

@@ -105,6 +105,42 @@ fn the_depth_of_what_cites_nothing_that_is_there_is_one() {
 }
 
 #[test]
+fn what_rests_on_a_corrected_memory_is_found_and_keeps_its_depth() {
+    let (_dir, _, store) = new_store(2, Dtype::F32);
+    let add = |memory: Owned| store.append(&[memory.borrowed()]).unwrap().start;
+    add(observation());
+    add(reflection(&[0], 1));
+    add(reflection(&[1], 2));
+    let correction = Owned {
+        supersedes: Some(0),
+        ..observation()
+    };
+    assert_eq!(add(correction), 3);
+    // It says what was wrong with the one that it corrects.
+    let corrects_what_it_cites = Owned {
+        supersedes: Some(2),
+        ..reflection(&[2, 3], 3)
+    };
+    assert_eq!(add(corrects_what_it_cites), 4);
+    let found = [(
+        1,
+        Fault::Superseded {
+            place: 0,
+            id: 0,
+            by: 3,
+        },
+    )];
+    assert_eq!(faults(&store), found);
+    store.compact().unwrap();
+    assert_eq!(faults(&store), found);
+    let snapshot = store.snapshot();
+    assert_eq!(
+        [0, 1, 2, 3, 4].map(|row| snapshot.depth(row)),
+        [0, 1, 2, 0, 3]
+    );
+}
+
+#[test]
 fn dangling_citation() {
     let broken = Owned {
         evidence: vec![

@@ -62,6 +62,22 @@ fn told(problem: memorank::stream::reflection::CitationProblem) -> (usize, u32, 
 }
 
 #[test]
+fn what_was_corrected_is_named_with_its_correction() {
+    let (_dir, store) = store();
+    let correction = Owned {
+        supersedes: Some(4),
+        ..plain(&[1.0, 0.0])
+    };
+    append(&store, &[correction]);
+    let superseded = Superseded { id: 4, by: 10 };
+    assert_eq!(
+        resolved(&store, &[4, 10], Base::One, &[1, 2]),
+        Err(vec![(0, 1, superseded)])
+    );
+    assert_eq!(resolved(&store, &[4, 10], Base::One, &[2]), Ok(vec![10]));
+}
+
+#[test]
 fn ids_come_in_the_order_of_the_citations_from_either_base() {
     let (_dir, store) = store();
     let ids = [9, 0, 4, 1, 8];

@@ -9,7 +9,7 @@ use memorank::store::{Agent, OpenOptions, Store};
 use std::sync::Arc;
 
 /// Columns, manifest, lock and one segment of the journal.
-const FILES: usize = 21 + 3;
+const FILES: usize = 22 + 3;
 
 fn journal_bytes(files: &InMemory) -> usize {
     get(files, &only(files, "journal.")).len()

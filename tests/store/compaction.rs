@@ -78,7 +78,7 @@ fn old_files_are_gone_and_mapped_ones_stay_readable() {
     let old_files = columns_of(&path);
     for _ in 0..3 {
         store.compact().unwrap();
-        assert_eq!(bytes_of(&path).len(), 21 + 3);
+        assert_eq!(bytes_of(&path).len(), 22 + 3);
         assert_eq!(contents(&store.snapshot()), before);
     }
     let new_files = columns_of(&path);
@@ -164,7 +164,7 @@ fn touches_and_deletes_while_a_compaction_runs_are_kept() {
                 assert_eq!(contents(&store.snapshot()), now);
             }
         });
-        assert_eq!(names(&files).len(), 21 + 3);
+        assert_eq!(names(&files).len(), 22 + 3);
         assert_eq!(before_all.len(), 13);
     }
 }

@@ -72,7 +72,7 @@ fn a_process_killed_at_any_moment_leaves_a_store_before_or_after_what_it_did() {
         store.close().unwrap();
         assert_eq!(contents(&read(&files)), with_it);
         // Columns, manifest, lock and one segment.
-        assert_eq!(names(&files).len(), 21 + 3);
+        assert_eq!(names(&files).len(), 22 + 3);
     }
     // Each step was interrupted before it was done, and appends and the like after, too.
     assert!(seen.len() > LIFE.len() + 5, "{}", seen.len());

@@ -140,7 +140,7 @@ fn a_thread_that_holds_a_bulk_append_is_told_that_it_would_wait_for_itself() {
     let busy = |error: WriteError| {
         let told = error.to_string();
         assert!(matches!(error, WriteError::Busy { .. }), "{told}");
-        assert!(told.contains("commit or drop"), "{told}");
+        assert!(told.contains("finish or drop"), "{told}");
     };
     for error in [
         store.append(&[varied(1, 2).borrowed()]).unwrap_err(),

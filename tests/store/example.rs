@@ -25,6 +25,7 @@ pub fn plain(embedding: &[f32]) -> Owned {
         importance: 1.0,
         evidence: vec![],
         depth: 0,
+        supersedes: None,
         payload: vec![],
     }
 }
@@ -59,6 +60,7 @@ pub fn varied(i: u64, dim: usize) -> Owned {
             _ => vec![],
         },
         depth: i as u32 % 3,
+        supersedes: None,
         payload: (0..i % 5).map(|b| (b * 101 + i) as u8).collect(),
     }
 }
@@ -79,13 +81,20 @@ pub fn new_store(dim: usize, dtype: Dtype) -> (tempfile::TempDir, PathBuf, Store
     (dir, path, store)
 }
 
+/// Varied memories, the sixth of which corrects the fourth.
+pub fn all_varied(rows: u64, dim: usize) -> Vec<Owned> {
+    let corrects = |i| (i == 5).then_some(3);
+    let each = (0..rows).map(|i| Owned {
+        supersedes: corrects(i),
+        ..varied(i, dim)
+    });
+    each.collect()
+}
+
 /// A closed store of `rows` varied memories.
 pub fn filled(rows: u64, dim: usize, dtype: Dtype) -> (tempfile::TempDir, PathBuf) {
     let (dir, path, store) = new_store(dim, dtype);
-    append(
-        &store,
-        &(0..rows).map(|i| varied(i, dim)).collect::<Vec<_>>(),
-    );
+    append(&store, &all_varied(rows, dim));
     store.close().unwrap();
     (dir, path)
 }

@@ -108,7 +108,7 @@ fn live(
     append(&store, &[plain(&[1.0, 1.0])]);
     store.close().unwrap();
     assert_eq!(read(&files).next_id(), next + 1);
-    assert_eq!(names(&files).len(), 21 + 3, "{:?}", names(&files));
+    assert_eq!(names(&files).len(), 22 + 3, "{:?}", names(&files));
     Some(outcome)
 }
 

@@ -1,6 +1,6 @@
 //! Stores in a file system in memory.
 
-use crate::example::{append, options, varied, wear};
+use crate::example::{all_varied, append, options, wear};
 use memorank::kernel::Dtype;
 use memorank::store::files::{Files, InMemory};
 use memorank::store::{OpenError, OpenOptions, Snapshot, Store};
@@ -20,10 +20,7 @@ pub fn new_in_memory(dim: usize, dtype: Dtype) -> (InMemory, Store) {
 /// As [`worn`], in memory.
 pub fn worn_in_memory(rows: u64, dim: usize, dtype: Dtype) -> InMemory {
     let (files, store) = new_in_memory(dim, dtype);
-    append(
-        &store,
-        &(0..rows).map(|i| varied(i, dim)).collect::<Vec<_>>(),
-    );
+    append(&store, &all_varied(rows, dim));
     store.checkpoint().unwrap();
     wear(&store);
     store.close().unwrap();

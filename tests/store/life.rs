@@ -25,6 +25,7 @@ pub const LIFE: [Step; 21] = [
             // That of a deleted one.
             key: Some("node_0".into()),
             evidence: vec![Reference::Id(0), Reference::Id(8)],
+            supersedes: Some(7),
             ..plain(&[0.5, 0.25])
         };
         Ok(store.append(&[memory.borrowed()]).map(|_| ())?)

@@ -33,5 +33,6 @@ mod repair;
 mod round_trip;
 #[path = "../common/setting.rs"]
 mod setting;
+mod superseded;
 mod touch;
 mod watched;

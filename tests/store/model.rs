@@ -83,6 +83,7 @@ struct Row {
     others: i64,
     others_importance: f32,
     importance_at_append: f32,
+    superseded_by: Option<u64>,
     live: bool,
 }
 
@@ -96,8 +97,13 @@ impl Model {
         let live = self.rows.iter().filter(|row| row.live);
         let mut keys: HashSet<_> = live.filter_map(|row| row.memory.key.clone()).collect();
         let ids = self.next_id..self.next_id + rows as u64;
+        let mut free = self
+            .rows
+            .iter()
+            .filter(|row| row.live && row.superseded_by.is_none());
         ids.map(|i| Owned {
             key: keys.insert(key(i)).then(|| key(i)),
+            supersedes: free.next().filter(|_| i % 3 == 0).map(|row| row.id),
             ..varied(i, dim)
         })
         .collect()
@@ -105,11 +111,16 @@ impl Model {
 
     fn extend(&mut self, memories: Vec<Owned>) {
         for memory in memories {
+            if let Some(older) = memory.supersedes {
+                let older = self.rows.iter_mut().find(|row| row.id == older).unwrap();
+                older.superseded_by = Some(self.next_id);
+            }
             self.rows.push(Row {
                 id: self.next_id,
                 others: memory.last_access,
                 others_importance: memory.importance,
                 importance_at_append: memory.importance,
+                superseded_by: None,
                 memory,
                 live: true,
             });
@@ -140,6 +151,12 @@ impl Model {
                 assert_eq!(snapshot.embedding(at), None);
                 assert_eq!(snapshot.row_of_id(row.id), None);
             }
+            assert_eq!(snapshot.superseded_by(at), row.superseded_by);
+            let older = row.memory.supersedes.filter(|&older| {
+                let older = self.rows.iter().find(|row| row.id == older);
+                older.is_some_and(|row| row.live)
+            });
+            assert_eq!(snapshot.supersedes(at), older);
             assert_eq!(snapshot.last_access(OTHER, at), row.others);
             assert_eq!(snapshot.importance_of(OTHER, at), row.others_importance);
             let importance = snapshot.importance(at);

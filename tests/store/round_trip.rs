@@ -91,7 +91,7 @@ fn columns_are_plain_slices_in_row_order() {
     let info = store.info();
     assert_eq!((info.memories, info.deleted, info.in_journal), (10, 0, 0));
     assert_eq!((info.without_vector, info.next_id), (3, 10));
-    assert_eq!(info.files.len(), 21);
+    assert_eq!(info.files.len(), 22);
     for file in info.files {
         assert_eq!(std::fs::metadata(&file.path).unwrap().len(), file.bytes);
         assert!(file.path.to_str().unwrap().ends_with(file.element));

@@ -3,7 +3,7 @@
 use super::*;
 use memorank::scoring::{Candidates, Query, rank_into};
 use memorank::store::Memory;
-use memorank::stream::{Barrier, Contains, Period};
+use memorank::stream::{Barrier, Contains, Order, Period, retrieve_many};
 
 fn period(from: impl Into<Option<i64>>, until: impl Into<Option<i64>>) -> Period {
     Period {
@@ -89,6 +89,7 @@ fn both<'a>(a: &Filter<'a>, b: &Filter<'a>) -> Filter<'a> {
         exclude: [a.exclude, b.exclude][usize::from(a.exclude.is_empty())],
         mask: a.mask.or(b.mask),
         future: a.future && b.future,
+        superseded: a.superseded && b.superseded,
     }
 }
 
@@ -115,6 +116,7 @@ fn passes(filter: &Filter<'_>, now: i64, memory: &Memory<'_>, last_access: i64) 
         && !filter.exclude.contains(&memory.id)
         && (filter.mask).is_none_or(|words| words[row / 64] >> (row % 64) & 1 == 1)
         && (filter.future || memory.created <= now)
+        && (filter.superseded || memory.superseded_by.is_none())
 }
 
 /// Checks that exactly the memories that pass compete, that they score as if nothing else were there, and that
@@ -427,6 +429,66 @@ fn what_is_created_after_the_moment_of_asking_does_not_compete() {
     store.compact().unwrap();
     assert_eq!(found(T + 8), [0, 1, 2, 3]);
     assert_eq!(found(T + 9), [0, 1, 2, 3, 4]);
+}
+
+#[test]
+fn what_was_corrected_by_the_moment_of_asking_does_not_compete() {
+    let (_dir, _, store) = new_store(2, Dtype::F32);
+    let at = |created, supersedes| Owned {
+        created,
+        supersedes,
+        ..memory(&[1.0, 0.5], 300, 1.0)
+    };
+    append(&store, &[at(T, None), at(T, None), at(T + 2, Some(0))]);
+    let preset = paper(9);
+    let found = |now, filter: &Filter<'_>| {
+        let snapshot = store.snapshot();
+        let asked = Ask {
+            filter,
+            ..ask(&preset, now)
+        };
+        let found = rows(&ranked(&snapshot, &asked).unwrap());
+        for row in (0..snapshot.rows()).filter(|&row| snapshot.is_live(row)) {
+            let why_not = filter.why_not(&snapshot, &asked, row).unwrap();
+            assert_eq!(
+                why_not.is_none(),
+                found.contains(&row),
+                "{row}: {why_not:?}"
+            );
+        }
+        found
+    };
+    let future = Filter {
+        future: true,
+        ..Filter::PAST
+    };
+    let superseded = Filter {
+        superseded: true,
+        ..Filter::PAST
+    };
+    assert_eq!(found(T + 2, &Filter::PAST), [1, 2]);
+    assert_eq!(found(T + 1, &Filter::PAST), [0, 1], "it is not made yet");
+    assert_eq!(found(T + 1, &future), [1, 2]);
+    assert_eq!(found(T + 2, &superseded), [0, 1, 2]);
+    let why_not = (Filter::PAST).why_not(&store.snapshot(), &ask(&preset, T + 2), 0);
+    assert_eq!(why_not.unwrap(), Some(Barrier::Superseded));
+    // What is done to the correction does not bring it back.
+    store.checkpoint().unwrap();
+    store.delete(&[2]).unwrap();
+    assert_eq!(found(T + 2, &Filter::PAST), [1]);
+    assert_eq!(found(T + 1, &Filter::PAST), [1]);
+    let asks = [ask(&preset, T + 2), ask(&preset, T + 3)].map(Retrieve::new);
+    let all = retrieve_many(
+        &store,
+        &asks,
+        Order::Sequential,
+        Par::Serial,
+        &mut Workspace::new(),
+    );
+    for retrieved in all.unwrap() {
+        let rows: Vec<_> = retrieved.memories.iter().map(|memory| memory.row).collect();
+        assert_eq!(rows, [1]);
+    }
 }
 
 // B88

@@ -54,6 +54,10 @@ pub struct Args {
     /// A memory that they were concluded from (its key or id); several in order.
     #[arg(long, value_name = "KEY")]
     evidence: Vec<String>,
+    /// An older memory that this one corrects (its key or id): it is kept, and is no candidate any more; of one text
+    /// only.
+    #[arg(long, value_name = "KEY")]
+    supersedes: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -74,9 +78,14 @@ struct Added<'a> {
 
 pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     let texts = args.texts.len();
-    if args.key.is_some() && texts > 1 {
-        let told = format!("--key names one memory, and there are {texts}");
-        return Err(Failure::Usage(told));
+    for (flag, is_given) in [
+        ("--key names", args.key.is_some()),
+        ("--supersedes is of", args.supersedes.is_some()),
+    ] {
+        if is_given && texts > 1 {
+            let told = format!("{flag} one memory, and there are {texts}");
+            return Err(Failure::Usage(told));
+        }
     }
     let importance = match &args.rating {
         Some(reply) => rated(reply)?,
@@ -88,6 +97,10 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     let snapshot = store.snapshot();
     let kind = Kind::named(&*args.kind);
     let (evidence, depth) = args.evidence(&snapshot, &kind)?;
+    let supersedes = match &args.supersedes {
+        Some(key) => Some(keys::id(&snapshot, key)?),
+        None => None,
+    };
     let embeddings = args.embeddings(&snapshot)?;
     let memories = args.texts.iter().zip(&embeddings);
     let memories: Vec<_> = memories
@@ -102,6 +115,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
             importance,
             evidence: &evidence,
             depth,
+            supersedes,
             payload: b"",
         })
         .collect();

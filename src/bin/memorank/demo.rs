@@ -203,6 +203,7 @@ fn append(
             importance: memory.importance,
             evidence: &evidence,
             depth: memory.depth,
+            supersedes: None,
             payload: b"",
         })?;
     }

@@ -87,8 +87,8 @@ impl Filters {
 }
 
 impl Narrowed<'_> {
-    /// The filter, which leaves these ids out.
-    pub fn without<'s>(&'s self, exclude: &'s [u64], future: bool) -> Filter<'s> {
+    /// The filter, which leaves these ids out, and lets pass what comes later and what was corrected.
+    pub fn without<'s>(&'s self, exclude: &'s [u64]) -> Filter<'s> {
         let filters = self.filters;
         let period = |from: Option<Moment>, until: Option<Moment>| Period {
             from: from.map(|from| from.0),
@@ -110,7 +110,8 @@ impl Narrowed<'_> {
             ids: (!self.only.is_empty()).then_some(&self.only),
             exclude,
             mask: self.mask.as_deref(),
-            future,
+            future: true,
+            superseded: true,
         }
     }
 }

@@ -123,7 +123,7 @@ impl Args {
         let now = self.now.map(|now| now.0).or(newest).unwrap_or(0);
         // Of a question only the filter is looked at. What has no vector, or is to come, is listed like all else.
         let preset = Preset::paper();
-        let filter = narrowed.without(&narrowed.exclude, true);
+        let filter = narrowed.without(&narrowed.exclude);
         let ask = Ask {
             agent,
             ..Ask::new(&[], now, &preset)

@@ -60,6 +60,10 @@ pub struct Competing {
     #[arg(long, help_heading = HEADING)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     future: bool,
+    /// Memories that were corrected (`add --supersedes`) compete, too.
+    #[arg(long, help_heading = HEADING)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    superseded: bool,
 }
 
 #[derive(clap::Args)]
@@ -229,7 +233,14 @@ impl Put<'_> {
 
     /// Which memories compete for it.
     pub fn filter<'a>(&'a self, question: &Question, narrowed: &'a Narrowed<'_>) -> Filter<'a> {
-        narrowed.without(&self.exclude, question.competing.future)
+        let Competing {
+            future, superseded, ..
+        } = question.competing;
+        Filter {
+            future,
+            superseded,
+            ..narrowed.without(&self.exclude)
+        }
     }
 }
 

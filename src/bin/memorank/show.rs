@@ -36,6 +36,8 @@ struct Document<'a> {
     importance: f32,
     depth: u32,
     evidence: Vec<Evidence<'a>>,
+    supersedes: Option<u64>,
+    superseded_by: Option<u64>,
     payload: Payload<'a>,
     embedding: Option<Vec<f32>>,
 }
@@ -121,6 +123,14 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
             }
         }
     }
+    for (field, id) in [
+        ("supersedes   ", memory.supersedes),
+        ("superseded by", memory.superseded_by),
+    ] {
+        if let Some(id) = id {
+            out.line(format_args!("  {field} id {id}"))?;
+        }
+    }
     if !memory.payload.is_empty() {
         out.line(format_args!(
             "  payload      {}",
@@ -177,6 +187,8 @@ fn document<'a>(
         importance: memory.importance,
         depth: memory.depth,
         evidence: evidence(snapshot, memory)?,
+        supersedes: memory.supersedes,
+        superseded_by: memory.superseded_by,
         payload,
         embedding,
     })

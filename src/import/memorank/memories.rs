@@ -24,6 +24,7 @@ pub(in crate::import) struct Line {
     pub(in crate::import) importance: f32,
     pub(super) depth: u32,
     pub(super) evidence: Vec<Reference>,
+    pub(super) superseded_by: Option<u64>,
     pub(super) has_embedding: bool,
     pub(super) payload: Vec<u8>,
 }
@@ -104,6 +105,7 @@ impl<R: BufRead> Memories<R> {
             importance: importance(&mut record)?,
             depth: record.required("depth", "a whole number of 32 bits, 0 or more")?,
             evidence: evidence(&mut record)?,
+            superseded_by: superseded_by(&mut record)?,
             has_embedding: record.required("has_embedding", "true or false")?,
             payload: payload(&mut record)?,
         };
@@ -149,6 +151,15 @@ fn evidence(record: &mut Record) -> Result<Vec<Reference>, ImportError> {
     let expected = "a list of ids and {\"missing\": text}";
     let cited: Vec<Cited<'_>> = record.required("evidence", expected)?;
     Ok(cited.into_iter().map(Reference::from).collect())
+}
+
+fn superseded_by(record: &mut Record) -> Result<Option<u64>, ImportError> {
+    let Some(raw) = record.take("superseded_by") else {
+        return Ok(None);
+    };
+    let by = serde_json::from_str(raw.get());
+    by.map(Some)
+        .map_err(|_| record.wrong("superseded_by", Some(&raw), "the id of a memory"))
 }
 
 /// The JSON of `payload`, verbatim, or the bytes of `payload_hex`.

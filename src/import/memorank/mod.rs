@@ -152,7 +152,7 @@ impl Export {
 
     fn feed(&mut self, rows: &mut Rows<'_, '_>, tally: &mut Tally) -> Result<(), ImportError> {
         let next_id = self.document.next_id;
-        let mut row = 0;
+        let (mut row, mut superseded) = (0, Vec::new());
         while let Some(line) = self.memories.next()? {
             if row == self.vectors.rows() {
                 let lines = self.memories.count_all()?;
@@ -171,6 +171,7 @@ impl Export {
                 importance: line.importance,
                 evidence: &line.evidence,
                 depth: line.depth,
+                supersedes: None,
                 payload: &line.payload,
             };
             rows.push(&line.place, &memory)
@@ -182,12 +183,17 @@ impl Export {
                     other => other,
                 })?;
             tally.count(&memory);
+            let by = line.superseded_by;
+            superseded.extend(by.map(|by| (line.place, line.id, by)));
             row += 1;
         }
         if row != self.vectors.rows() {
             return Err(self.counts(row));
         }
         rows.bulk.skip_ids_to(next_id)?;
+        for (place, id, by) in superseded {
+            supersede(id, by, place, rows)?;
+        }
         Ok(())
     }
 
@@ -222,6 +228,15 @@ fn skip_to(
     match rows.bulk.skip_ids_to(id) {
         Ok(_) => Ok(()),
         Err(AppendError::IdsGoBack { .. }) => wrong("one above that of the line before"),
+        Err(other) => Err(other.into()),
+    }
+}
+
+/// Takes note of what corrects a memory.
+fn supersede(id: u64, by: u64, place: Place, rows: &mut Rows<'_, '_>) -> Result<(), ImportError> {
+    match rows.bulk.supersede(id, by) {
+        Ok(_) => Ok(()),
+        Err(AppendError::Refused { problem, .. }) => Err(ImportError::Refused { place, problem }),
         Err(other) => Err(other.into()),
     }
 }

@@ -199,6 +199,7 @@ impl<M: Read, L: BufRead> Source for Rows<M, L> {
                 importance: line.importance,
                 evidence: &line.evidence,
                 depth: line.depth,
+                supersedes: None,
                 payload: &line.payload,
             };
             sink.push(&line.place, &memory)?;

@@ -150,6 +150,7 @@ fn lives(files: Arc<dyn Files>, root: &Path) {
         importance: 3.0,
         evidence: &[],
         depth: 0,
+        supersedes: None,
         payload,
     };
     let open = |read_only, in_memory| {

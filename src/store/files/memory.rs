@@ -40,6 +40,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 ///     importance: 3.0,
 ///     evidence: &[],
 ///     depth: 0,
+///     supersedes: None,
 ///     payload: b"",
 /// }])?;
 /// store.close()?;

@@ -111,6 +111,7 @@ impl Store {
     /// #     importance: 3.0,
     /// #     evidence: &[],
     /// #     depth: 0,
+    /// #     supersedes: None,
     /// #     payload: b"",
     /// # }])?;
     /// let touch = NewTouch { agent: Agent::OWN, ids: &[0], now: 5, note: b"coffee?", seen: None };

@@ -6,7 +6,7 @@ use super::record::{
     TOUCH, Touch, Vector,
 };
 use crate::store::evidence;
-use crate::store::format::NO_EXPIRY;
+use crate::store::format::{NO_EXPIRY, SUPERSEDES_NOTHING};
 use bytemuck::Pod;
 
 /// Bytes that have the right sum and are no body.
@@ -243,6 +243,7 @@ impl<'a> Reader<'a> {
         let expiry = self.i64()?;
         let importance = self.importance()?;
         let depth = self.u32()?;
+        let supersedes = self.u64()?;
         let inv_norm = self.allowed(
             Self::f32,
             |x| x.is_finite() && x.is_sign_positive(),
@@ -287,6 +288,7 @@ impl<'a> Reader<'a> {
             importance,
             evidence,
             depth,
+            supersedes: (supersedes != SUPERSEDES_NOTHING).then_some(supersedes),
             payload,
         })
     }

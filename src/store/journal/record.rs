@@ -1,6 +1,6 @@
 //! A record of the journal: a head of 32 bytes and a body.
 
-use crate::store::format::NO_EXPIRY;
+use crate::store::format::{NO_EXPIRY, SUPERSEDES_NOTHING};
 use crate::store::memory::NewMemory;
 use bytemuck::Pod;
 use std::marker::PhantomData;
@@ -112,6 +112,7 @@ pub(in crate::store) struct Row<'a> {
     /// As in its column.
     pub(in crate::store) evidence: &'a [u8],
     pub(in crate::store) depth: u32,
+    pub(in crate::store) supersedes: Option<u64>,
     pub(in crate::store) payload: &'a [u8],
 }
 
@@ -143,6 +144,7 @@ impl<'a> Row<'a> {
             importance: memory.importance + 0.0,
             evidence,
             depth: memory.depth,
+            supersedes: memory.supersedes,
             payload: memory.payload,
         }
     }
@@ -295,6 +297,8 @@ fn put_row(row: &Row<'_>, out: &mut Vec<u8>) {
     out.extend(row.expiry.unwrap_or(NO_EXPIRY).to_le_bytes());
     out.extend(row.importance.to_le_bytes());
     out.extend(row.depth.to_le_bytes());
+    let supersedes = row.supersedes.unwrap_or(SUPERSEDES_NOTHING);
+    out.extend(supersedes.to_le_bytes());
     let inv_norm = row.vector.map_or(0.0, |vector| vector.inv_norm);
     out.extend(inv_norm.to_le_bytes());
     out.push(row.vector.is_some().into());

@@ -40,13 +40,15 @@ pub(super) struct Records<'a> {
     pub(super) overrides: Vec<(u64, u32, Option<f32>)>,
     /// Vectors that came after their memories, by id.
     pub(super) vectors: HashMap<u64, Vector<'a>>,
+    /// Ids of what was corrected, and the ids of what first corrected it.
+    pub(super) superseded: HashMap<u64, u64>,
     pub(super) deletes: HashSet<u64>,
     /// Above all ids that were given, as far as is known.
     pub(super) next_id: u64,
 }
 
 /// No memory takes fewer in a record.
-const MIN_ROW_BYTES: u64 = 58;
+const MIN_ROW_BYTES: u64 = 66;
 
 /// What cannot be read at once is read in pieces of so many bytes.
 const SECTOR_BYTES: usize = 4096;
@@ -313,6 +315,7 @@ impl<'a> Records<'a> {
             touches: Vec::new(),
             overrides: Vec::new(),
             vectors: HashMap::new(),
+            superseded: HashMap::new(),
             deletes: HashSet::new(),
             next_id,
         }
@@ -334,6 +337,11 @@ impl<'a> Records<'a> {
                 // Without a manifest, the columns may hold some of them already.
                 let new = rows.iter().zip(*first_id..);
                 let new = new.filter(|&(_, id)| id >= self.next_id);
+                for (row, id) in new.clone() {
+                    if let Some(older) = row.supersedes {
+                        self.superseded.entry(older).or_insert(id);
+                    }
+                }
                 self.appended.extend(new.map(|(row, id)| (id, *row)));
                 self.next_id = self.next_id.max(first_id + rows.len() as u64);
                 Ok(())

@@ -143,6 +143,8 @@ pub enum Changes {
     Importances,
     /// Vectors that came after their memories were in the columns: those are without.
     Vectors,
+    /// What was corrected by what, in a file of its own since a checkpoint: memories may be candidates again.
+    Corrections,
 }
 
 impl Changes {
@@ -154,6 +156,7 @@ impl Changes {
             Changes::Deletes => "deletes",
             Changes::Importances => "importances",
             Changes::Vectors => "vectors",
+            Changes::Corrections => "corrections",
         }
     }
 }
@@ -215,6 +218,11 @@ impl Display for LostChanges {
             Changes::Vectors => write!(
                 f,
                 "{bytes} bytes of vectors that came later are lost, and memories are without"
+            ),
+            Changes::Corrections => write!(
+                f,
+                "up to {} corrected memories may be candidates again",
+                bytes / 12
             ),
         }
     }

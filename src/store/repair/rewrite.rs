@@ -8,10 +8,10 @@ use super::report::{Lost, Part, Reduced, RepairReport};
 use super::rows::{Reader, Salvaged};
 use super::source::Source;
 use super::survey::{
-    deleted, ids, least_importance, overrides, owners, touched, unknown_id, vectors,
+    deleted, ids, least_importance, overrides, owners, superseded, touched, unknown_id, vectors,
 };
 use crate::store::damage::Problem;
-use crate::store::entries::{override_entry, touched_entry};
+use crate::store::entries::{override_entry, superseded_entry, touched_entry};
 use crate::store::error::WriteError;
 use crate::store::files::Files;
 use crate::store::format::{Column, NO_EXPIRY};
@@ -42,6 +42,7 @@ pub(super) fn rewrite(
     let live = deleted(&**files, dir, source, &mut report);
     let touched = touched(&**files, dir, source, &mut report);
     let overrides = overrides(&**files, dir, source, &mut report);
+    let superseded = superseded(&**files, dir, source, &mut report);
     let late = vectors(&**files, dir, source, &mut report);
     let (ids, next_id) = ids(&mut reader, source, &mut report);
     let journal = Journal::load(&**files, dir, source)?;
@@ -66,10 +67,12 @@ pub(super) fn rewrite(
         least_importance: least_importance(&mut reader, &records, is_live),
         touched: &touched,
         overrides: &overrides,
+        superseded: &superseded,
         late: &late,
         records: &records,
         differences: Vec::new(),
         importances: BTreeMap::new(),
+        corrected: Vec::new(),
         reader,
         report,
     };
@@ -137,12 +140,16 @@ struct Rewrite<'a> {
     touched: &'a [(u32, u32, i64)],
     /// Rows, agents and importances, ascending by row.
     overrides: &'a [(u32, u32, f32)],
+    /// The ids of what corrects rows.
+    superseded: &'a HashMap<usize, u64>,
     /// Vectors that came after their rows were in the columns.
     late: &'a HashMap<usize, (Vec<u8>, f32)>,
     records: &'a Records<'a>,
     /// Of the new store.
     differences: Vec<(Agent, usize, i64)>,
     importances: BTreeMap<(Agent, usize), f32>,
+    /// New rows, their ids, and the ids of what corrects them.
+    corrected: Vec<(usize, u64, u64)>,
     report: RepairReport,
 }
 
@@ -309,6 +316,11 @@ impl<'a> Rewrite<'a> {
                 None => self.importances.remove(&own),
             };
         }
+        let by = self.superseded.get(&row);
+        let in_journal = || self.records.superseded.get(&id).filter(|_| !has_new_id);
+        if let Some(&by) = by.or_else(in_journal) {
+            self.corrected.push((new_row, id, by));
+        }
         let reduced = without.into_iter().map(|(part, cause)| Reduced {
             row,
             id,
@@ -357,6 +369,20 @@ impl<'a> Rewrite<'a> {
         for (&(agent, row), &importance) in &self.importances {
             let entry = override_entry((agent, row, importance));
             (self.writer).bytes(Column::Override, &entry)?;
+        }
+        let mut uncorrected = 0;
+        for &(row, id, by) in &self.corrected {
+            match id < by && by < next_id {
+                true => self
+                    .writer
+                    .bytes(Column::Superseded, &superseded_entry((row, by)))?,
+                false => uncorrected += 1,
+            }
+        }
+        if uncorrected > 0 {
+            self.report.notes.push(format!(
+                "{uncorrected} corrected memories are candidates again: nothing is known of what corrected them"
+            ));
         }
         self.writer.finish(manifest)?;
         self.writer.keep();

@@ -25,6 +25,8 @@ pub(super) struct Source {
     pub(super) deletes: Vec<Entry>,
     /// The file of agents' own importances; without a manifest the newest, if there is one.
     pub(super) overrides: Option<Entry>,
+    /// The file of what was corrected; without a manifest the newest, if there is one.
+    pub(super) superseded: Option<Entry>,
 }
 
 impl Source {
@@ -39,6 +41,7 @@ impl Source {
                 touches: vec![manifest.column(Column::Access).clone()],
                 deletes: vec![manifest.column(Column::Deleted).clone()],
                 overrides: Some(manifest.column(Column::Override).clone()),
+                superseded: Some(manifest.column(Column::Superseded).clone()),
                 manifest,
                 checked: true,
             }),
@@ -144,6 +147,7 @@ impl Source {
             touches: changes(Column::Access),
             deletes: changes(Column::Deleted),
             overrides: changes(Column::Override).pop(),
+            superseded: changes(Column::Superseded).pop(),
             manifest,
             checked: false,
         })

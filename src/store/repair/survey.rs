@@ -9,7 +9,8 @@ use super::rows::Reader;
 use super::source::Source;
 use crate::store::damage::Problem;
 use crate::store::entries::{
-    OVERRIDE_BYTES, TOUCHED_BYTES, override_in, touched_in, vector_bytes, vector_in,
+    OVERRIDE_BYTES, SUPERSEDED_BYTES, TOUCHED_BYTES, override_in, superseded_in, touched_in,
+    vector_bytes, vector_in,
 };
 use crate::store::files::Files;
 use crate::store::format::Column;
@@ -229,6 +230,38 @@ pub(super) fn overrides(
     }
     overrides.sort_by_key(|&(row, agent, _)| (row, agent));
     overrides
+}
+
+/// What corrects which rows, as far as it can be read, by row.
+pub(super) fn superseded(
+    files: &dyn Files,
+    dir: &Path,
+    source: &Source,
+    report: &mut RepairReport,
+) -> HashMap<usize, u64> {
+    let rows = source.manifest.rows as usize;
+    let Some(entry) = &source.superseded else {
+        return HashMap::new();
+    };
+    let (mut superseded, mut wrong) = (HashMap::new(), Vec::new());
+    let mut file = open(files, dir, source, entry);
+    file.for_each_entry(SUPERSEDED_BYTES, |offset, entry| {
+        let decoded = entry.map(|bytes| superseded_in(&std::array::from_fn(|i| bytes[i])));
+        match decoded {
+            Ok((row, by)) if row >= rows || superseded.contains_key(&row) => {
+                wrong.push((offset, Problem::SupersededRow { row, by, rows }));
+            }
+            Ok((row, by)) => {
+                superseded.insert(row, by);
+            }
+            Err(cause) => note(report, Changes::Corrections, SUPERSEDED_BYTES, &cause),
+        }
+    });
+    for (offset, problem) in wrong {
+        let cause = file.cause(offset, problem);
+        note(report, Changes::Corrections, SUPERSEDED_BYTES, &cause);
+    }
+    superseded
 }
 
 /// Vectors that came after their rows were in the columns, with their inverse norms, as far as they can be read and

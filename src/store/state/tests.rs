@@ -94,6 +94,8 @@ impl Given {
             importance: self.importance(),
             evidence: self.evidence.clone(),
             depth: self.id as u32,
+            supersedes: None,
+            superseded_by: None,
             payload: &self.text.as_bytes()[..self.text.len() / 2],
         }
     }

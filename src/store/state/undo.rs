@@ -67,6 +67,7 @@ impl State {
         self.live.truncate(rows);
         (self.access.values_mut()).for_each(|access| access.truncate(rows));
         (self.overrides.values_mut()).for_each(|own| own.truncate(rows));
+        self.superseded.truncate(next_id);
         self.next_id = self.next_id.min(next_id);
         // A key may be that of a row that is live again.
         self.recovered();

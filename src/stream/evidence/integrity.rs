@@ -75,6 +75,15 @@ pub enum Fault {
         /// The memory's id.
         id: u64,
     },
+    /// A reference to a memory that was corrected since.
+    Superseded {
+        /// Its place in the evidence.
+        place: usize,
+        /// The memory's id.
+        id: u64,
+        /// The id of what corrected it.
+        by: u64,
+    },
     /// The memory cites itself.
     ItSelf {
         /// Its place in the evidence.
@@ -123,6 +132,7 @@ impl Fault {
         match self {
             Fault::Dangling { .. } => "dangling",
             Fault::Deleted { .. } => "deleted",
+            Fault::Superseded { .. } => "superseded",
             Fault::ItSelf { .. } => "it-self",
             Fault::Later { .. } => "later",
             Fault::Duplicate { .. } => "duplicate",
@@ -142,6 +152,9 @@ impl fmt::Display for Fault {
                 write!(f, "evidence {place} names no memory: {named}")
             }
             Fault::Deleted { place, id } => write!(f, "evidence {place} was deleted: {id}"),
+            Fault::Superseded { place, id, by } => {
+                write!(f, "evidence {place} was corrected: {id} by {by}")
+            }
             Fault::ItSelf { place } => write!(f, "evidence {place} is the memory itself"),
             Fault::Later { place, id } => write!(f, "evidence {place} was stored later: {id}"),
             Fault::Duplicate { place, first } => {
@@ -243,6 +256,11 @@ impl Check<'_> {
                     if let Some(cited) = snapshot.row_of_id(id) {
                         if cited < row {
                             below.push(self.depths[cited]);
+                        }
+                        if let Some(by) = snapshot.superseded_by(cited)
+                            && by != own
+                        {
+                            self.find(own, Fault::Superseded { place, id, by });
                         }
                         if let Some(kinds) = &self.cited
                             && !kinds.has(snapshot, cited)?

@@ -69,6 +69,13 @@ pub enum CitationFault {
         /// Its id.
         id: u64,
     },
+    /// The memory was corrected.
+    Superseded {
+        /// Its id.
+        id: u64,
+        /// The id of what corrected it.
+        by: u64,
+    },
     /// The memory was created after the moment of reflecting.
     Later {
         /// Its id.
@@ -90,6 +97,7 @@ impl fmt::Display for CitationFault {
             }
             CitationFault::ItSelf { id } => write!(f, "there is no memory {id} before the insight"),
             CitationFault::Deleted { id } => write!(f, "memory {id} was deleted"),
+            CitationFault::Superseded { id, by } => write!(f, "memory {id} was corrected by {by}"),
             CitationFault::Later { id } => write!(f, "memory {id} was created after this moment"),
             CitationFault::Expired { id } => write!(f, "memory {id} expired"),
         }
@@ -155,6 +163,9 @@ pub fn resolve(
         } else if id >= snapshot.next_id() {
             tell(CitationFault::ItSelf { id });
         } else if let Some(row) = snapshot.row_of_id(id) {
+            if let Some(by) = snapshot.superseded_by(row) {
+                tell(CitationFault::Superseded { id, by });
+            }
             if snapshot.created(row) > shown.now {
                 tell(CitationFault::Later { id });
             }

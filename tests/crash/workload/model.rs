@@ -78,6 +78,7 @@ impl Owned {
             expiry: random.chance(20).then_some(created * 2),
             importance: random.below(10) as f32,
             depth: evidence.len() as u32,
+            supersedes: None,
             evidence,
             payload: words(payload, !serial).into_bytes(),
         }
@@ -182,12 +183,13 @@ pub struct State {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// With a last access of 0.
+    /// With a last access of 0, and superseding nothing: what is superseded says by what.
     pub given: Arc<Owned>,
     /// Of each agent.
     pub last_access: Vec<i64>,
     /// Of each agent, where it is not the one given.
     pub importance: Vec<Option<f32>>,
+    pub superseded_by: Option<u64>,
 }
 
 impl State {
@@ -209,12 +211,18 @@ impl State {
                     let last_access = vec![memory.last_access; AGENTS.len()];
                     let given = Arc::new(Owned {
                         last_access: 0,
+                        supersedes: None,
                         ..memory.clone()
                     });
+                    if let Some(older) = memory.supersedes {
+                        let older = state.rows.get_mut(&older).expect("it was there");
+                        older.superseded_by = Some(state.next_id);
+                    }
                     let row = Row {
                         given,
                         last_access,
                         importance: vec![None; AGENTS.len()],
+                        superseded_by: None,
                     };
                     state.rows.insert(state.next_id, row);
                     state.next_id += 1;
@@ -304,6 +312,16 @@ pub fn next_op(random: &mut Random, setup: &Setup, states: &[&State], serial: &m
                 if taken.all(|other| *other != key) {
                     given.key = key;
                 }
+            }
+            let older = random.below(next_id.max(1) as usize) as u64;
+            let is_free = |state: &&State| {
+                let row = state.rows.get(&older);
+                row.is_some_and(|row| row.superseded_by.is_none())
+            };
+            let mut others = new.iter().filter_map(|other| other.supersedes);
+            if random.chance(30) && states.iter().all(is_free) && others.all(|other| other != older)
+            {
+                given.supersedes = Some(older);
             }
             new.push(given);
         }

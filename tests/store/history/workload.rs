@@ -108,8 +108,12 @@ impl Run {
                 .unwrap()
                 .is_some()
                 || new.iter().any(|other| other.key == key);
+            let mut free = (0..snapshot.rows())
+                .filter(|&row| snapshot.is_live(row) && snapshot.superseded_by(row).is_none());
+            let is_first = new.is_empty() && self.keys.is_multiple_of(3);
             new.push(Owned {
                 key: key.filter(|_| !taken),
+                supersedes: free.next().filter(|_| is_first).map(|row| snapshot.id(row)),
                 ..varied(id, 2)
             });
         }

@@ -68,6 +68,7 @@ pub fn with_memory<T>(i: u64, long: usize, then: impl FnOnce(&NewMemory<'_>) -> 
         importance: 1.0 + (i % 9) as f32,
         evidence: &evidence,
         depth: (i % 4) as u32,
+        supersedes: None,
         payload: &payload,
     })
 }

@@ -113,6 +113,7 @@ mod tests {
             importance: 1.0,
             evidence: &[],
             depth: 0,
+            supersedes: None,
             payload: b"",
         };
         let append = |ids: std::ops::Range<i64>| {

@@ -45,6 +45,7 @@ struct Owned {
     times: (i64, i64, Option<i64>),
     importance: f32,
     depth: u32,
+    supersedes: Option<u64>,
     vector: Option<(f32, [u8; EMBEDDING_BYTES])>,
     payload: Vec<u8>,
     evidence: Vec<u8>,
@@ -68,6 +69,7 @@ impl Owned {
             importance: self.importance,
             evidence: &self.evidence,
             depth: self.depth,
+            supersedes: self.supersedes.filter(|&id| id != SUPERSEDES_NOTHING),
             payload: &self.payload,
         }
     }
@@ -86,23 +88,26 @@ fn owned() -> impl Strategy<Value = Owned> {
         texts,
         any::<(i64, i64, Option<i64>)>(),
         finite,
-        any::<u32>(),
+        any::<(u32, Option<u64>)>(),
         proptest::option::of(vector),
         bytes,
     )
-        .prop_map(|(texts, times, importance, depth, vector, bytes)| {
-            let mut evidence = Vec::new();
-            evidence::encode(&bytes.1, &mut evidence);
-            Owned {
-                texts: texts.into(),
-                times,
-                importance: importance + 0.0,
-                depth,
-                vector,
-                payload: bytes.0,
-                evidence,
-            }
-        })
+        .prop_map(
+            |(texts, times, importance, (depth, supersedes), vector, bytes)| {
+                let mut evidence = Vec::new();
+                evidence::encode(&bytes.1, &mut evidence);
+                Owned {
+                    texts: texts.into(),
+                    times,
+                    importance: importance + 0.0,
+                    depth,
+                    supersedes,
+                    vector,
+                    payload: bytes.0,
+                    evidence,
+                }
+            },
+        )
 }
 
 fn comes_back(body: Body<'_>) -> Result<(), TestCaseError> {
@@ -291,6 +296,7 @@ fn records_are_laid_out_as_described() {
         &[255, 255, 255, 255, 255, 255, 255, 127],
         &[0, 0, 0x40, 0x40],
         &[4, 0, 0, 0],
+        &[6, 0, 0, 0, 0, 0, 0, 0],
         &[0, 0, 0, 0x3f, 1],
         b"\x04\0\0\0chat",
         b"\x03\0\0\0key",
@@ -313,6 +319,7 @@ static MEMORY: NewMemory<'static> = NewMemory {
     importance: 3.0,
     evidence: &[],
     depth: 4,
+    supersedes: Some(6),
     payload: b"\xff\xfe",
 };
 
@@ -373,7 +380,7 @@ fn minus_zero_is_not_written() {
 
 // Where the parts of the body of `an_append` stand.
 const IMPORTANCE: usize = 13 + 24;
-const INV_NORM: usize = IMPORTANCE + 8;
+const INV_NORM: usize = IMPORTANCE + 16;
 const KIND: usize = INV_NORM + 5;
 const EVIDENCE: usize = KIND + 8 + 7 + 8 + 6;
 

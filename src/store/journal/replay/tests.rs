@@ -81,6 +81,7 @@ impl Written {
             importance: 3.0,
             evidence: &[],
             depth: 0,
+            supersedes: None,
             payload: &[],
         };
         let (first_id, rows) = (self.next_sequence, vec![row]);
