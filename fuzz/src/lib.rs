@@ -160,9 +160,11 @@ fn example() -> Vec<(PathBuf, Vec<u8>)> {
         .expect("sound");
     store.touch(Agent::OWN, &[0], 9).expect("it is there");
     store.checkpoint().expect("there is room");
-    store
-        .append(&[memory("c", Some(&two), &[])])
-        .expect("sound");
+    let corrects = NewMemory {
+        supersedes: Some(1),
+        ..memory("c", Some(&two), &[])
+    };
+    store.append(&[corrects]).expect("sound");
     store.touch(Agent(7), &[0, 2], 10).expect("they are there");
     let dir = Path::new(STORE);
     let names = files.list(dir).expect("it is there");
