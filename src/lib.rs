@@ -49,6 +49,7 @@
 //! | `serde` | `Serialize` on settings and results, `Deserialize` on settings |
 //! | `import` | [`import`], [`export`] |
 //! | `tiktoken` | [`stream::Tiktoken`](stream/enum.Tiktoken.html), tokens as OpenAI's models count them |
+//! | `client` | [`client`](client/index.html), models behind an endpoint that speaks OpenAI's protocol |
 //! | `cli` | the `memorank` program |
 //!
 //! Without any, [`kernel`], [`scoring`], [`oracle`] and [`yardstick`] are left. No feature changes a number.
@@ -56,6 +57,8 @@
 // Not forbid: the instruction sets and the one file that maps memory allow it for themselves.
 #![deny(unsafe_code)]
 
+#[cfg(feature = "client")]
+pub mod client;
 #[cfg(feature = "import")]
 pub mod export;
 #[cfg(feature = "import")]

@@ -60,6 +60,17 @@ pub enum RatingProblem {
     NoNumber,
 }
 
+/// A prompt that asks a language model how much a text matters. Its words are no part of any formula: ask in others
+/// where they serve you better.
+pub fn prompt(text: &str, range: RangeInclusive<u8>) -> String {
+    let (least, most) = range.into_inner();
+    format!(
+        "How much does this memory matter to whoever has it? Rate it with a whole number: {least} is an everyday thing \
+        that is soon forgotten (the dishes are done), {most} is something that changes a life (a child is born).\n\n\
+        Memory: {text}\n\nReply with the number alone."
+    )
+}
+
 /// The rating that `reply` is, one of `range`. (Of an empty range none is.)
 ///
 /// # Errors
