@@ -6,6 +6,7 @@ mod archives;
 #[path = "../common/mod.rs"]
 mod common;
 mod corpus;
+mod delete;
 mod draw;
 mod evidence;
 #[path = "../store/example.rs"]

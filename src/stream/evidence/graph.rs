@@ -151,6 +151,12 @@ impl Graph {
         self.backward[from..to].iter().map(|&(_, citing)| citing)
     }
 
+    /// The ids that are cited, ascending, each once, whether they name memories or not.
+    pub(super) fn cited(&self) -> impl Iterator<Item = u64> {
+        let groups = self.backward.chunk_by(|a, b| a.0 == b.0);
+        groups.map(|group| group[0].0)
+    }
+
     /// What the memory in a row cites, in its order.
     pub(super) fn row_cites(&self, row: usize) -> impl Iterator<Item = Citation<'_>> {
         let start = row.checked_sub(1).map_or(0, |before| self.ends[before]);

@@ -69,11 +69,16 @@ impl Graph {
     /// The ids of all memories that rest on one, directly and indirectly, ascending: what would have to be thought
     /// over without it. It may have been deleted. A memory on a cycle rests on itself.
     pub fn dependants(&self, id: u64) -> Vec<u64> {
+        self.resting_on([id]).into_iter().collect()
+    }
+
+    /// The ids of all memories that rest on one of these, directly and indirectly.
+    pub(super) fn resting_on(&self, ids: impl IntoIterator<Item = u64>) -> BTreeSet<u64> {
         let mut found = BTreeSet::new();
-        let mut ahead = vec![id];
+        let mut ahead: Vec<u64> = ids.into_iter().collect();
         while let Some(id) = ahead.pop() {
             ahead.extend(self.cited_by(id).filter(|&citing| found.insert(citing)));
         }
-        found.into_iter().collect()
+        found
     }
 }
