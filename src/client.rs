@@ -29,6 +29,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use crate::stream::reflection::Complete;
 use crate::stream::{BoxError, Embed, Rate, rating};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -313,6 +314,12 @@ impl ChatModel {
             }),
             _ => Ok(content),
         }
+    }
+}
+
+impl Complete for ChatModel {
+    fn complete(&mut self, prompt: &str) -> Result<String, BoxError> {
+        Ok(self.reply(prompt)?)
     }
 }
 

@@ -378,6 +378,15 @@ impl Snapshot {
         self.state.superseded.by(row)
     }
 
+    /// The id of the memory that corrected the one in a row by a moment. One that is there no more was made before any.
+    pub(crate) fn superseded_at(&self, row: usize, now: i64) -> Option<u64> {
+        let is_made = |&by: &u64| {
+            self.row_of_id(by)
+                .is_none_or(|row| self.created(row) <= now)
+        };
+        self.superseded_by(row).filter(is_made)
+    }
+
     /// The rows of memories that are there and were corrected, ascending, with the ids of what corrected them.
     pub fn superseded(&self) -> impl Iterator<Item = (usize, u64)> {
         let all = self.state.superseded.iter();

@@ -188,9 +188,7 @@ impl<'a> Filter<'a> {
             Barrier::Excluded
         } else if !self.future && created > ask.now {
             Barrier::Future
-        } else if !self.superseded
-            && (snapshot.superseded_by(row)).is_some_and(|by| self.knows(snapshot, ask.now, by))
-        {
+        } else if !self.superseded && self.knows_better(snapshot, ask.now, row) {
             Barrier::Superseded
         } else if !self.created.contains(created) {
             Barrier::Created
@@ -230,7 +228,7 @@ impl<'a> Filter<'a> {
         let corrected = || {
             let all = (!self.superseded).then(|| snapshot.superseded());
             let all = all.into_iter().flatten();
-            all.filter(|&(_, by)| self.knows(snapshot, ask.now, by))
+            all.filter(|&(row, _)| self.knows_better(snapshot, ask.now, row))
         };
         if !to_come && corrected().next().is_none() && self.takes_all() {
             return Ok(None);
@@ -278,10 +276,10 @@ impl<'a> Filter<'a> {
         Ok(Some(mask))
     }
 
-    /// Whether a correction counts: not one that is made after the moment of asking.
-    fn knows(&self, snapshot: &Snapshot, now: i64, by: u64) -> bool {
-        let row = snapshot.row_of_id(by);
-        self.future || row.is_none_or(|row| snapshot.created(row) <= now)
+    /// Whether the memory in a row was corrected, as far as is known at the moment of asking.
+    fn knows_better(&self, snapshot: &Snapshot, now: i64, row: usize) -> bool {
+        let now = if self.future { i64::MAX } else { now };
+        snapshot.superseded_at(row, now).is_some()
     }
 
     /// Whether every part but `future` and `superseded` lets every memory pass.

@@ -69,27 +69,14 @@ pub fn retrieve_many(
     par: Par,
     workspace: &mut Workspace,
 ) -> Result<Vec<Retrieved>, BatchError> {
-    let mut snapshot = store.snapshot();
-    let rows = snapshot.rows();
-    let relevance = relevance(&snapshot, asks, par, workspace)?;
-    let mut all: Vec<Retrieved> = Vec::with_capacity(asks.len());
-    for (index, wanted) in asks.iter().enumerate() {
-        let known = &relevance[index * rows..][..rows];
-        let retrieved = answer(snapshot.clone(), wanted, Some(known), par, workspace)
-            .map_err(|error| BatchError { index, error })?;
-        match order {
-            Order::Sequential if !store.is_read_only() => {
-                let Ask { agent, now, .. } = wanted.ask;
-                let touched = retrieved.to_touch(&wanted.ask).map(|memory| memory.row);
-                snapshot = snapshot.with_touch(agent, touched, now);
-            }
-            Order::Sequential | Order::Snapshot => {}
-        }
-        all.push(retrieved);
-    }
+    let order = match order {
+        Order::Sequential if store.is_read_only() => Order::Snapshot,
+        order => order,
+    };
+    let mut all = answer_all(store.snapshot(), asks, order, par, workspace)?;
     match order {
-        Order::Sequential if !store.is_read_only() => touch_in_turn(store, asks, &mut all),
-        Order::Sequential | Order::Snapshot => {
+        Order::Sequential => touch_in_turn(store, asks, &mut all),
+        Order::Snapshot => {
             for (retrieved, wanted) in all.iter_mut().zip(asks) {
                 retrieved.record_touch(store, wanted);
             }
@@ -98,9 +85,37 @@ pub fn retrieve_many(
     Ok(all)
 }
 
+/// What [`retrieve_many`] gives, before its touches: they are done in the snapshots alone.
+pub(super) fn answer_all(
+    mut snapshot: Snapshot,
+    asks: &[Retrieve<'_>],
+    order: Order,
+    par: Par,
+    workspace: &mut Workspace,
+) -> Result<Vec<Retrieved>, BatchError> {
+    let rows = snapshot.rows();
+    let relevance = relevance(&snapshot, asks, par, workspace)?;
+    let mut all: Vec<Retrieved> = Vec::with_capacity(asks.len());
+    for (index, wanted) in asks.iter().enumerate() {
+        let known = &relevance[index * rows..][..rows];
+        let retrieved = answer(snapshot.clone(), wanted, Some(known), par, workspace)
+            .map_err(|error| BatchError { index, error })?;
+        match order {
+            Order::Sequential => {
+                let Ask { agent, now, .. } = wanted.ask;
+                let touched = retrieved.to_touch(&wanted.ask).map(|memory| memory.row);
+                snapshot = snapshot.with_touch(agent, touched, now);
+            }
+            Order::Snapshot => {}
+        }
+        all.push(retrieved);
+    }
+    Ok(all)
+}
+
 /// Touches what was retrieved by questions each of which saw the touches of those before it, and has the record of each
 /// say so. After a touch that fails none is made: what was asked with it done would not be what the store holds.
-fn touch_in_turn(store: &Store, asks: &[Retrieve<'_>], all: &mut [Retrieved]) {
+pub(super) fn touch_in_turn(store: &Store, asks: &[Retrieve<'_>], all: &mut [Retrieved]) {
     let mut before = None;
     let mut failed = false;
     for (retrieved, wanted) in all.iter_mut().zip(asks) {

@@ -38,6 +38,8 @@ pub struct RatingError {
 
 /// What is wrong with a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum RatingProblem {
     /// There is nothing but white space.

@@ -17,7 +17,9 @@ use super::draft::{Draft, Embedding, Importance};
 use super::model::OtherModel;
 use super::rating::{self, RatingError};
 use crate::kernel::Dtype;
-use crate::store::{AppendError, EmbedError, MemoryProblem, ReadError, Store, check_embedding};
+use crate::store::{
+    AppendError, EmbedError, MemoryProblem, NewMemory, ReadError, Store, check_embedding,
+};
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::ops::{Range, RangeInclusive};
@@ -351,8 +353,8 @@ impl Remember {
     /// # Errors
     /// If something is left to ask, or the store refuses. The machine keeps its drafts.
     pub fn append(&mut self, store: &Store) -> Result<Range<u64>, FinishError> {
-        let memories: Option<Vec<_>> = self.drafts.iter().map(Draft::memory).collect();
         let needed = self.needs().step();
+        let memories = self.memories();
         let memories = memories.ok_or(FinishError::Unanswered { needed })?;
         self.target.fits(store)?;
         let ids = store.append(&memories)?;
@@ -368,6 +370,35 @@ impl Remember {
     /// Gives the drafts back, with the answers that came.
     pub fn into_drafts(self) -> Vec<Draft> {
         self.drafts
+    }
+
+    /// One more draft.
+    pub(super) fn push(&mut self, draft: Draft) {
+        self.drafts.push(draft);
+    }
+
+    /// As they are stored; `None` while anything is to be asked.
+    pub(super) fn memories(&self) -> Option<Vec<NewMemory<'_>>> {
+        self.drafts.iter().map(Draft::memory).collect()
+    }
+
+    /// The model to embed with.
+    pub(super) fn model(&self) -> Option<&str> {
+        self.target.model.as_deref()
+    }
+
+    /// Whether a store may be given such embeddings.
+    pub(super) fn fits(&self, store: &Store) -> Result<(), OtherModel> {
+        self.target.fits(store)
+    }
+
+    /// Checks embeddings of so many texts.
+    pub(super) fn check_all(
+        &self,
+        expected: usize,
+        embeddings: &[Vec<f32>],
+    ) -> Result<(), AnswerError> {
+        self.target.check_all(expected, embeddings)
     }
 
     fn asked(&self, given: Step) -> Result<(), AnswerError> {

@@ -1,6 +1,6 @@
 //! What holds of any reply, for tests and fuzzing.
 
-use memorank::stream::reflection::parse;
+use memorank::stream::reflection::{parse, parse_questions};
 
 /// Lines are those of the reply and in order, and nothing that was accepted is empty.
 pub fn check(reply: &str) {
@@ -27,4 +27,12 @@ pub fn check(reply: &str) {
     for problem in &parsed.problems {
         assert!(problem.to_string().starts_with("line "), "{reply:?}");
     }
+    let questions = parse_questions(reply, 3);
+    assert!(questions.taken.len() <= 3, "{reply:?}");
+    let all = questions.taken.iter().chain(&questions.left_out);
+    assert!(
+        all.into_iter()
+            .all(|text| text.contains(char::is_alphanumeric)),
+        "{reply:?}"
+    );
 }

@@ -14,6 +14,8 @@ mod evidence;
 mod example;
 mod fitting;
 mod parse;
+mod questions;
 mod resolve;
+mod run;
 mod support;
 mod trigger;

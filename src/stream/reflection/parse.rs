@@ -7,10 +7,13 @@ mod citation;
 mod items;
 mod json;
 mod marker;
+mod questions;
 
 use std::cmp::Ordering;
 use std::ops::Range;
 use thiserror::Error;
+
+pub use questions::{Questions, parse_questions};
 
 /// What a reply says. Lines are the reply's, counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]

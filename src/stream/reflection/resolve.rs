@@ -69,7 +69,7 @@ pub enum CitationFault {
         /// Its id.
         id: u64,
     },
-    /// The memory was corrected.
+    /// The memory was corrected by the moment of reflecting.
     Superseded {
         /// Its id.
         id: u64,
@@ -163,7 +163,7 @@ pub fn resolve(
         } else if id >= snapshot.next_id() {
             tell(CitationFault::ItSelf { id });
         } else if let Some(row) = snapshot.row_of_id(id) {
-            if let Some(by) = snapshot.superseded_by(row) {
+            if let Some(by) = snapshot.superseded_at(row, shown.now) {
                 tell(CitationFault::Superseded { id, by });
             }
             if snapshot.created(row) > shown.now {

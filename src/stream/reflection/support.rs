@@ -17,6 +17,23 @@ pub enum Support {
     Unchecked,
 }
 
+impl Support {
+    /// One word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Support::Supported => "supported",
+            Support::Unsupported => "unsupported",
+            Support::Unchecked => "unchecked",
+        }
+    }
+
+    /// The one with a [name](Support::name).
+    pub(super) fn named(name: &str) -> Option<Support> {
+        let all = [Support::Supported, Support::Unsupported, Support::Unchecked];
+        all.into_iter().find(|support| support.name() == name)
+    }
+}
+
 /// A check of insights: a model of entailment, a language model that judges, a person.
 pub trait CheckSupport {
     /// Whether the texts of the evidence, in the order cited, carry the claim.

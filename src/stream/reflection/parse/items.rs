@@ -24,7 +24,7 @@ pub(super) fn read(reply: &Reply<'_>, lines: Range<usize>, parsed: &mut Parsed) 
             && closes_parenthesis(&item.body, line)
         {
             item.join(line);
-        } else if let Some(body) = marker::strip(line) {
+        } else if let Some(body) = marker::strip(line, "insight") {
             close(&mut open, parsed);
             let line = number;
             open = Some(Item { line, body });

@@ -15,6 +15,13 @@ pub(super) struct Part {
     fenced: bool,
 }
 
+impl Part {
+    /// Where it is in the reply.
+    pub(super) fn bytes(&self) -> Range<usize> {
+        self.bytes.clone()
+    }
+}
+
 /// Where the JSON of a reply is, if it has any.
 pub(super) fn find(reply: &Reply<'_>) -> Option<Vec<Part>> {
     let all = reply.text;

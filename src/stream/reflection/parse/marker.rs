@@ -1,7 +1,7 @@
 //! List markers.
 
-/// An item's first line without its marker, if it has one.
-pub(super) fn strip(line: &str) -> Option<String> {
+/// An item's first line without its marker, if it has one. Items may be called by a name: `Insight 1:`.
+pub(super) fn strip(line: &str, name: &str) -> Option<String> {
     let (heading, rest) = match line.trim_start_matches('#') {
         rest if rest.len() < line.len() => (true, rest.trim_start()),
         rest => (false, rest),
@@ -14,7 +14,7 @@ pub(super) fn strip(line: &str) -> Option<String> {
     let unstyled = bold.unwrap_or(rest);
     let number = number(unstyled);
     let unnumbered = number.unwrap_or(unstyled);
-    let label = label(unnumbered);
+    let label = label(unnumbered, name);
     let unlabelled = label.unwrap_or(unnumbered);
     if number.is_none() && label.is_none() {
         return bullet.then(|| rest.to_owned());
@@ -51,12 +51,11 @@ fn number(line: &str) -> Option<&str> {
 }
 
 /// What follows `Insight 1:`, whose number may be bold without the colon.
-fn label(line: &str) -> Option<&str> {
-    const NAME: &str = "insight";
-    let name = line.get(..NAME.len())?;
-    let rest = line[NAME.len()..].trim_start();
+fn label<'l>(line: &'l str, name: &str) -> Option<&'l str> {
+    let found = line.get(..name.len())?;
+    let rest = line[name.len()..].trim_start();
     let rest = digits(rest.strip_prefix('#').unwrap_or(rest))?.trim_start();
-    let named = name.eq_ignore_ascii_case(NAME);
+    let named = found.eq_ignore_ascii_case(name);
     let ends = rest.strip_prefix([':', '.', ')']);
     let rest = ends.or_else(|| rest.starts_with("**:").then_some(rest))?;
     named.then_some(rest)
@@ -103,12 +102,22 @@ mod tests {
             "# **2)** ",
         ] {
             let line = format!("{marker}Klaus (1)");
-            assert_eq!(strip(&line).as_deref(), Some("Klaus (1)"), "{line}");
+            assert_eq!(
+                strip(&line, "insight").as_deref(),
+                Some("Klaus (1)"),
+                "{line}"
+            );
         }
-        assert_eq!(strip("**1. Klaus** (1)").as_deref(), Some("**Klaus** (1)"));
-        assert_eq!(strip("- **Klaus** (1)").as_deref(), Some("**Klaus** (1)"));
+        assert_eq!(
+            strip("**1. Klaus** (1)", "insight").as_deref(),
+            Some("**Klaus** (1)")
+        );
+        assert_eq!(
+            strip("- **Klaus** (1)", "insight").as_deref(),
+            Some("**Klaus** (1)")
+        );
         for alone in ["1.", "2)", "-", "*", "•", "Insight 3:"] {
-            assert_eq!(strip(alone).as_deref(), Some(""), "{alone}");
+            assert_eq!(strip(alone, "insight").as_deref(), Some(""), "{alone}");
         }
     }
 
@@ -140,7 +149,7 @@ mod tests {
             "Ínsight 1: Klaus",
             "insigh",
         ] {
-            assert_eq!(strip(line), None, "{line}");
+            assert_eq!(strip(line, "insight"), None, "{line}");
         }
     }
 }
