@@ -24,8 +24,8 @@ fn a_deleted_memory_is_never_ranked_again() {
     assert_eq!(
         document,
         json!({
-            "schema": "memorank.delete/1", "store": store, "memories": 2,
-            "deleted": [{"id": 1, "key": "g1"}],
+            "schema": "memorank.delete/1", "store": store, "memories": 2, "policy": "refuse",
+            "dry_run": false, "dependants": [], "deleted": [{"id": 1, "key": "g1"}],
         })
     );
     let gone = |stage: &Stage| {
@@ -104,7 +104,7 @@ fn evidence_that_was_deleted_is_told_as_missing() {
     second["evidence"] = json!(["a"]);
     stage.import("S", &[[1.0, 0.0], [0.6, 0.8]], &[line("a"), second]);
     let store = stage.at("S");
-    run(["delete", &store, "a"]).ok();
+    run(["delete", &store, "a", "--policy", "keep"]).ok();
     for _ in 0..2 {
         let shown = run(["show", &store, "b", "--json"]).json();
         assert_eq!(shown["evidence"], json!([{"missing_id": 0}]));
@@ -199,7 +199,8 @@ fn a_compaction_shrinks_the_files_and_keeps_ids_keys_and_touches() {
         .map(|i| format!("k{i}"))
         .collect();
     let keys = gone.iter().map(String::as_str);
-    run(["delete", &store].into_iter().chain(keys)).ok();
+    let keep = ["delete", &store, "--policy", "keep"];
+    run(keep.into_iter().chain(keys)).ok();
 
     let answers = || {
         let kept = (0..100).filter(|i| i % 3 == 0);

@@ -50,7 +50,11 @@ fn documents() -> Vec<Value> {
     run(["create", &text]).ok();
     run(["add", &text, "a text"]).ok();
     for args in [
-        &["delete", &third, "a", "--json"][..],
+        &["evidence", &third, "a", "--json"][..],
+        &["evidence", &third, "b", "--json"],
+        &["delete", &third, "a", "--dry-run", "--json"],
+        &["delete", &third, "a", "--policy", "keep", "--json"],
+        &["evidence", &third, "b", "--json"],
         &["show", &third, "b", "--json"],
         &["checkpoint", &third, "--json"],
         &["compact", &third, "--json"],
@@ -84,6 +88,28 @@ fn documents() -> Vec<Value> {
     ] {
         all.push(run(args).json());
     }
+    let faults = run(["integrity", &third, "--json"]);
+    all.push(serde_json::from_str(&faults.out).unwrap());
+    faults.fails(3);
+    let replies = json!([
+        "Why?",
+        "1. Because (because of 1)\n2. So (because of 1)",
+        "7",
+        "7"
+    ]);
+    let replies = stage.write("replies.json", replies.to_string());
+    let args = [
+        "--threshold",
+        "0",
+        "--questions",
+        "1",
+        "--replies",
+        &replies,
+    ];
+    all.push(run([&["reflect", &text, "--json"], &args[..]].concat()).json());
+    // What is later, seen from above, is told once.
+    all.push(run(["evidence", &text, "1", "--json"]).json());
+    all.push(with_unknown_evidence(&stage));
     all.extend(histories(&stage, &source));
     for (name, damaged) in [("lost", "text.bytes"), ("reduced", "key.bytes")] {
         let path = stage.path(name);
@@ -102,6 +128,40 @@ fn documents() -> Vec<Value> {
     all.push(serde_json::from_str(&damaged.out).unwrap());
     damaged.fails(3);
     all
+}
+
+/// The evidence of a memory that cites one that never was, and one twice.
+fn with_unknown_evidence(stage: &Stage) -> Value {
+    let path = stage.path("E");
+    let options = memorank::store::CreateOptions {
+        dim: 1.try_into().unwrap(),
+        dtype: memorank::kernel::Dtype::F32,
+        model: None,
+    };
+    let store = Store::create(&path, &options).unwrap();
+    let mut bulk = store.bulk().unwrap();
+    bulk.allow_any_evidence();
+    let evidence = [9, 0, 0].map(memorank::store::Reference::Id);
+    for evidence in [&[][..], &evidence] {
+        let memory = memorank::store::NewMemory {
+            key: None,
+            kind: memorank::store::Kind::REFLECTION,
+            text: "",
+            embedding: None,
+            created: 0,
+            last_access: 0,
+            expiry: None,
+            importance: 1.0,
+            evidence,
+            depth: 0,
+            supersedes: None,
+            payload: b"",
+        };
+        bulk.push(&memory).unwrap();
+    }
+    bulk.commit().unwrap();
+    store.close().unwrap();
+    run(["evidence", &stage.at("E"), "1", "--json"]).json()
 }
 
 /// What `history` and `replay` say, such that every field of an answer occurs.
@@ -144,7 +204,10 @@ fn fields(value: &Value, into: &mut BTreeSet<String>) {
                 into.insert(name.clone());
                 let hex = name == "payload" && value.get("hex").is_some();
                 // Answers are documents of their own.
-                if !["payload", "settings", "kinds", "filter", "answers"].contains(&name.as_str())
+                if ![
+                    "payload", "settings", "kinds", "filter", "answers", "attempts", "counts",
+                ]
+                .contains(&name.as_str())
                     || hex
                 {
                     fields(value, into);
@@ -215,15 +278,18 @@ fn each_command_has_its_schema() {
         "delete",
         "demo",
         "embed",
+        "evidence",
         "explain",
         "export",
         "history",
         "import",
         "importance",
         "info",
+        "integrity",
         "list",
         "queries",
         "query",
+        "reflect",
         "repair",
         "replay",
         "show",
@@ -269,6 +335,7 @@ fn no_number_is_null() {
                     "payload",
                     "before",
                     "authors_depth",
+                    "failure",
                     "depth_in_file",
                 ];
                 assert!(absent.contains(&name), "{name} is null");

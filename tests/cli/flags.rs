@@ -362,9 +362,44 @@ fn flags_of_the_others() {
     complete(&["importance"], &["set", "reset", "agent", "json"]);
     complete(&["show"], &["agent", "json"]);
     complete(&["bench"], &["k", "rounds", "svg", "json"]);
-    for command in ["info", "verify", "delete", "checkpoint", "compact"] {
+    for command in ["info", "verify", "checkpoint", "compact"] {
         complete(&[command], &["json"]);
     }
+    // Each is given in `evidence`.
+    complete(&["delete"], &["policy", "dry-run", "json"]);
+    let pictures = ["dependants", "limit", "dot", "mermaid", "json"];
+    complete(&["evidence"], &pictures);
+    complete(
+        &["integrity"],
+        &["conclusions", "may-cite", "cited", "json"],
+    );
+    // Each is given in `reflect`.
+    let when = ["now", "agent", "threshold", "counted", "force"];
+    let models = [
+        "chat-command",
+        "chat-model",
+        "replies",
+        "url",
+        "embedding-model",
+        "key-env",
+    ];
+    let how = [
+        "newest",
+        "questions",
+        "insights",
+        "least",
+        "attempts",
+        "shown",
+        "similarity",
+        "refuse-unchecked",
+        "expiry",
+        "no-touch",
+    ];
+    let computed = ["preset", "relevance", "recency", "importance", "decay", "k"];
+    complete(
+        &["reflect"],
+        &[&when[..], &models, &how, &computed, &["json"]].concat(),
+    );
     complete(&[], &["json", "version"]);
 
     // --json also before the command.

@@ -28,6 +28,9 @@ fn every_command_has_the_four_exit_codes() {
     run(["create", &stage.at("made")]).ok();
     run(["add", &stage.at("made"), "a text"]).ok();
     run(["embed", &stage.at("made")]).ok();
+    run(["evidence", &store, "g0"]).ok();
+    run(["integrity", &store]).ok();
+    run(["reflect", &store, "--replies", &none]).ok();
     run(["delete", &store, "g0"]).ok();
     run(["checkpoint", &store]).ok();
     run(["compact", &store]).ok();
@@ -54,6 +57,11 @@ fn every_command_has_the_four_exit_codes() {
         &["replay", &store, &sequence, "--like", "g9"],
         &["importance", &none, "g1", "--reset"],
         &["bench", &none],
+        &["evidence", &none, "g1"],
+        &["evidence", &store, "g9"],
+        &["integrity", &none],
+        &["reflect", &none, "--replies", &none],
+        &["reflect", &store, "--force", "--replies", &none],
         &["delete", &none, "g1"],
         &["touch", &none, "g1"],
         &["add", &none, "a text"],
@@ -87,6 +95,34 @@ fn every_command_has_the_four_exit_codes() {
         &["unknown"],
         &["info"],
         &["verify"],
+        &["integrity"],
+        &["evidence"],
+        &["evidence", &store],
+        &["evidence", &store, "g1", "--dot", "--mermaid"],
+        &["evidence", &store, "g1", "--dot", "--json"],
+        &["evidence", &store, "g1", "--limit", "x"],
+        &["delete", &store, "g1", "--policy", "forget"],
+        &["reflect", &store],
+        &["reflect", &store, "--replies", "a", "--chat-command", "b"],
+        &["reflect", &store, "--chat-model", "a"],
+        &[
+            "reflect",
+            &store,
+            "--force",
+            "--chat-model",
+            "a",
+            "--url",
+            "localhost",
+        ],
+        &["reflect", &store, "--replies", "a", "--decay", "chat=0.5"],
+        &[
+            "reflect",
+            &store,
+            "--replies",
+            "a",
+            "--expiry",
+            "1970-01-01T00:00:00Z",
+        ],
         &["show", &store],
         &["query", &store],
         &["query", "--like", "g1"],
@@ -143,6 +179,9 @@ fn every_command_has_the_four_exit_codes() {
     for args in [
         &["info", &broken][..],
         &["verify", &broken],
+        &["integrity", &broken],
+        &["evidence", &broken, "g1"],
+        &["reflect", &broken, "--replies", &none],
         &["show", &broken, "g1"],
         &["query", &broken, "--like", "g1"],
         &["query", &broken, "--like", "g1", "--touch"],

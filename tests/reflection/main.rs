@@ -16,6 +16,7 @@ mod fitting;
 mod parse;
 mod questions;
 mod resolve;
+mod round_trip;
 mod run;
 mod support;
 mod trigger;

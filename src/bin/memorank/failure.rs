@@ -10,6 +10,7 @@ use memorank::store::{
     ReadError, TouchError, WriteError,
 };
 use memorank::stream::StreamError;
+use memorank::stream::evidence::DeletionError;
 use std::error::Error;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -204,6 +205,17 @@ impl From<DeleteError> for Failure {
     fn from(e: DeleteError) -> Failure {
         match e {
             DeleteError::Write(e) => e.into(),
+            _ => Failure::Error(e.into()),
+        }
+    }
+}
+
+impl From<DeletionError> for Failure {
+    fn from(e: DeletionError) -> Failure {
+        match e {
+            DeletionError::Read(e) => e.into(),
+            DeletionError::Write(e) => e.into(),
+            DeletionError::Delete(e) => e.into(),
             _ => Failure::Error(e.into()),
         }
     }

@@ -2,7 +2,7 @@
 //! and time rankings.
 //!
 //! Data go to stdout, progress to stderr and only to a terminal. Exit code 0: done; 1: an error;
-//! 2: the command line is wrong; 3: damage was found in a store,
+//! 2: the command line is wrong; 3: damage was found in a store, evidence that does not hold,
 //! or a repair lost something.
 
 #![forbid(unsafe_code)]
@@ -12,11 +12,13 @@ mod answer;
 mod bench;
 mod budget;
 mod checkpoint;
+mod cited;
 mod compact;
 mod create;
 mod delete;
 mod demo;
 mod embed;
+mod evidence;
 mod explain;
 mod export;
 mod failure;
@@ -28,14 +30,17 @@ mod history;
 mod import;
 mod importance;
 mod info;
+mod integrity;
 mod keys;
 mod list;
 mod manual;
+mod models;
 mod opened;
 mod output;
 mod queries;
 mod query;
 mod question;
+mod reflect;
 mod repair;
 mod replay;
 mod settings;
@@ -92,12 +97,21 @@ enum Command {
     /// The question is to be given again, with the flags it was asked with: the record of the touch has the agent, the
     /// time, and what was asked with as a note.
     Replay(replay::Args),
+    /// Have a language model draw conclusions from the memories, and store those whose evidence holds.
+    ///
+    /// It is asked for questions about the newest memories, memories are retrieved for each, and it is asked for insights
+    /// with the numbers of those that they rest on. All insights that pass are stored, or none.
+    Reflect(reflect::Args),
     /// Explain where a memory stands for a question, and what would bring it in.
     Explain(explain::Args),
     /// List memories, a line each.
     List(list::Args),
     /// Show one memory with all its fields.
     Show(show::Args),
+    /// Show what a memory was concluded from, as a tree, and what rests on it.
+    Evidence(evidence::Args),
+    /// Check the evidence and depth of every memory.
+    Integrity(integrity::Args),
     /// Give memories an importance of an agent's own.
     Importance(importance::Args),
     /// Tell what a store holds and where its bytes are.
@@ -106,7 +120,7 @@ enum Command {
     Verify(verify::Args),
     /// Salvage what is whole of a damaged store into a new one, and list what was lost.
     Repair(repair::Args),
-    /// Delete memories. Their bytes stay until the store is compacted.
+    /// Delete memories, unless others rest on them. Their bytes stay until the store is compacted.
     Delete(delete::Args),
     /// Fold the journal into the columns, as every writer does when it closes.
     Checkpoint(checkpoint::Args),
@@ -134,9 +148,12 @@ fn main() -> ExitCode {
         Command::Touch(args) => touch::run(&args, &mut out),
         Command::History(args) => history::run(&args, &mut out),
         Command::Replay(args) => replay::run(&args, &mut out),
+        Command::Reflect(args) => reflect::run(&args, &mut out),
         Command::Explain(args) => explain::run(&args, &mut out),
         Command::List(args) => list::run(&args, &mut out),
         Command::Show(args) => show::run(&args, &mut out),
+        Command::Evidence(args) => evidence::run(&args, &mut out),
+        Command::Integrity(args) => integrity::run(&args, &mut out),
         Command::Importance(args) => importance::run(&args, &mut out),
         Command::Info(args) => info::run(&args, &mut out),
         Command::Verify(args) => verify::run(&args, &mut out),

@@ -107,6 +107,12 @@ impl Settings {
         Ok(preset)
     }
 
+    /// Whether there is a decay of a kind, or a floor.
+    pub fn decays_by_kind(&self) -> bool {
+        let mut decays = self.decay.iter();
+        decays.any(|of| of.kind.is_some() || of.floor.is_some())
+    }
+
     /// The decays by kind, if there are more than the preset has: one for a kind that the store has, or a floor.
     pub fn decays_in(
         &self,
@@ -128,15 +134,13 @@ impl Settings {
             },
             kinds: Vec::new(),
         };
-        let mut by_kind = false;
         for of in &self.decay {
-            by_kind |= of.kind.is_some() || of.floor.is_some();
             match &of.kind {
                 Some(name) => decays.kinds.push((kind(name)?, of.numbers())),
                 None => decays.default = of.numbers(),
             }
         }
-        Ok(by_kind.then_some(decays))
+        Ok(self.decays_by_kind().then_some(decays))
     }
 }
 
