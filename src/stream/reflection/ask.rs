@@ -1,7 +1,8 @@
 //! Reflecting in one call, for callers that may block.
 
 use super::error::{ReflectAnswerError, ReflectBeginError, ReflectFinishError};
-use super::run::{Need, Reflect, Reflected};
+use super::need::Need;
+use super::run::{Reflect, Reflected};
 use super::settings::Settings;
 use super::support::CheckSupport;
 use crate::store::Store;

@@ -1,7 +1,7 @@
 //! Why a reflection came to nothing.
 
 use super::attempt::{Attempt, Purpose};
-use super::run::Step;
+use super::need::Step;
 use super::settings::SettingsError;
 use super::support::SupportError;
 use crate::store::{AppendError, ReadError, WriteError};

@@ -1,94 +1,21 @@
 //! Reflecting in steps, without IO.
 
-use super::attempt::{Attempt, Purpose, Refusal, Refused, Verdict};
-use super::error::{Exhausted, ReflectAnswerError, ReflectBeginError, ReflectFinishError};
-use super::origin::Origin;
-use super::parse::{Insight, parse, parse_questions};
+mod gates;
+mod shown;
+mod store;
+
+use super::Support;
+use super::attempt::{Attempt, Purpose, Verdict};
+use super::error::{Exhausted, ReflectAnswerError, ReflectBeginError};
+use super::need::{Need, Step};
+use super::parse::Insight;
 use super::prompt::Prompt;
-use super::settings::{Checking, Settings};
-use super::{Base, Shown, Support, resolve};
-use crate::scoring::Workspace;
-use crate::store::{ReadError, Reference, Snapshot, Store};
-use crate::stream::evidence::above;
-use crate::stream::many::{answer_all, touch_in_turn};
+use super::settings::Settings;
+use crate::store::{Snapshot, Store};
 use crate::stream::steps::{self, Remember};
-use crate::stream::{
-    Ask, Draft, Embedding, Filter, Importance, Order, Retrieve, Retrieved, rating,
-};
-use std::fmt;
+use crate::stream::{Draft, Embedding, Importance, Retrieved, rating};
 use std::mem;
-use std::ops::{Range, RangeInclusive};
-
-/// What a run needs next. (Another need would break callers' code, and should: nobody can pass it over.)
-#[derive(Clone, Debug, PartialEq)]
-pub enum Need<'a> {
-    /// What a language model replies: answer with [`Reflect::replied`].
-    Reply(Prompt<'a>),
-    /// The embeddings of these texts, in this order, of questions first and later of insights: answer with
-    /// [`Reflect::embedded`], or, for insights, with [`Reflect::not_embedded`].
-    Embed {
-        /// At least one.
-        texts: Vec<&'a str>,
-        /// The model to embed with, if it was named: by the store, or when the run was begun.
-        model: Option<&'a str>,
-    },
-    /// Whether memories carry an insight: answer with [`Reflect::checked`].
-    Check {
-        /// The insight.
-        claim: &'a str,
-        /// The texts of the memories, in the order cited.
-        evidence: Vec<&'a str>,
-    },
-    /// How much an insight matters: answer with [`Reflect::rated`] or [`Reflect::rated_as`].
-    Rate {
-        /// The insight.
-        text: &'a str,
-        /// The ratings to choose from.
-        range: RangeInclusive<u8>,
-    },
-    /// Nothing: it can be stored, or is over.
-    Nothing,
-}
-
-/// A [`Need`] without its texts, for errors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// A reply.
-    Reply,
-    /// Embeddings.
-    Embed,
-    /// A check.
-    Check,
-    /// A rating.
-    Rate,
-    /// Nothing.
-    Nothing,
-}
-
-impl Need<'_> {
-    /// Which step it is.
-    pub fn step(&self) -> Step {
-        match self {
-            Need::Reply(_) => Step::Reply,
-            Need::Embed { .. } => Step::Embed,
-            Need::Check { .. } => Step::Check,
-            Need::Rate { .. } => Step::Rate,
-            Need::Nothing => Step::Nothing,
-        }
-    }
-}
-
-impl fmt::Display for Step {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Step::Reply => "a reply",
-            Step::Embed => "embeddings",
-            Step::Check => "a check",
-            Step::Rate => "a rating",
-            Step::Nothing => "nothing",
-        })
-    }
-}
+use std::ops::Range;
 
 /// A reflection on its way into a store: a machine that says what it needs, and is brought the answers.
 ///
@@ -238,7 +165,7 @@ impl Reflect {
         let remember =
             Remember::new(store, model, Vec::new())?.with_range(settings.ratings.clone());
         let snapshot = store.snapshot();
-        let newest = newest(&snapshot, &settings, now)?;
+        let newest = shown::newest(&snapshot, &settings, now)?;
         if newest.is_empty() {
             return Err(ReflectBeginError::NothingToReflectOn);
         }
@@ -298,12 +225,7 @@ impl Reflect {
         match self.stage {
             Stage::Questions => self.questions_replied(reply),
             Stage::Insights => self.insights_replied(reply),
-            Stage::EmbedQuestions
-            | Stage::EmbedInsights
-            | Stage::Check(_)
-            | Stage::Rate
-            | Stage::Over
-            | Stage::Stored => Err(self.not_asked(Step::Reply)),
+            _ => Err(self.not_asked(Step::Reply)),
         }
     }
 
@@ -326,12 +248,7 @@ impl Reflect {
                 }
                 self.support()
             }
-            Stage::Questions
-            | Stage::Insights
-            | Stage::Check(_)
-            | Stage::Rate
-            | Stage::Over
-            | Stage::Stored => Err(self.not_asked(Step::Embed)),
+            _ => Err(self.not_asked(Step::Embed)),
         }
     }
 
@@ -345,12 +262,7 @@ impl Reflect {
         match self.stage {
             Stage::EmbedInsights => self.support(),
             Stage::EmbedQuestions => Err(ReflectAnswerError::QuestionsNeedEmbeddings),
-            Stage::Questions
-            | Stage::Insights
-            | Stage::Check(_)
-            | Stage::Rate
-            | Stage::Over
-            | Stage::Stored => Err(self.not_asked(Step::Embed)),
+            _ => Err(self.not_asked(Step::Embed)),
         }
     }
 
@@ -397,47 +309,6 @@ impl Reflect {
         self.remember.rated_as(importance)?;
         self.left = self.settings.attempts;
         Ok(())
-    }
-
-    /// Stores the insights, all or none, and then touches what was retrieved for the questions. Nothing is needed
-    /// afterwards.
-    ///
-    /// # Errors
-    /// If something is left to ask, the run is over or its insights are stored, a memory that is cited was deleted or
-    /// corrected since it was shown, it is a store with another model, or the store refuses. Nothing was written then
-    /// (but see [`Store::append`] for a sync that failed), and the run is as it was.
-    pub fn append(&mut self, store: &Store) -> Result<Reflected, ReflectFinishError> {
-        match (self.stage, self.needs().step()) {
-            (Stage::Over, _) => return Err(ReflectFinishError::Over),
-            (Stage::Stored, _) => return Err(ReflectFinishError::Stored),
-            (_, Step::Nothing) => {}
-            (_, needed) => return Err(ReflectFinishError::Unanswered { needed }),
-        }
-        let exclusive = store.exclusive()?;
-        self.remember.fits(store)?;
-        self.still_holds(&exclusive.snapshot())?;
-        let memories = self.remember.memories().expect("nothing is needed");
-        let ids = exclusive.append(&memories)?;
-        let texts = self.questions.iter().map(|question| question.text.clone());
-        let texts: Vec<String> = texts.collect();
-        let filter = filter(&self.settings);
-        let mut retrieved = Vec::new();
-        let mut asked = Vec::new();
-        for question in mem::take(&mut self.questions) {
-            retrieved.extend(question.retrieved);
-            asked.push((question.text, question.embedding));
-        }
-        let asks: Vec<Retrieve<'_>> = (asked.iter())
-            .map(|(text, embedding)| retrieval(&self.settings, self.now, text, embedding, &filter))
-            .collect();
-        touch_in_turn(store, &asks, &mut retrieved);
-        self.stage = Stage::Stored;
-        Ok(Reflected {
-            ids,
-            questions: texts,
-            retrieved,
-            attempts: mem::take(&mut self.attempts),
-        })
     }
 
     /// Every reply so far, and what became of it.
@@ -528,270 +399,4 @@ impl Reflect {
             attempts,
         }))
     }
-
-    fn questions_replied(&mut self, reply: &str) -> Result<(), ReflectAnswerError> {
-        let found = parse_questions(reply, self.settings.questions);
-        let questions = found.taken.iter().map(|text| Question {
-            text: text.clone(),
-            embedding: Vec::new(),
-            retrieved: None,
-            shown: Vec::new(),
-        });
-        let questions: Vec<Question> = questions.collect();
-        let is_taken = !questions.is_empty();
-        self.note(
-            Purpose::Questions,
-            reply,
-            Verdict::Questions(found),
-            is_taken,
-        )?;
-        if is_taken {
-            self.questions = questions;
-            self.stage = Stage::EmbedQuestions;
-        }
-        Ok(())
-    }
-
-    /// Asks with the embeddings of the questions.
-    fn retrieve(&mut self, embeddings: Vec<Vec<f32>>) -> Result<(), ReflectAnswerError> {
-        let filter = filter(&self.settings);
-        let asks: Vec<Retrieve<'_>> = (self.questions.iter().zip(&embeddings))
-            .map(|(question, embedding)| {
-                retrieval(&self.settings, self.now, &question.text, embedding, &filter)
-            })
-            .collect();
-        let all = answer_all(
-            self.snapshot.clone(),
-            &asks,
-            Order::Sequential,
-            self.settings.par,
-            &mut Workspace::new(),
-        )?;
-        let texts_of = |retrieved: &Retrieved| {
-            let rows = retrieved.memories.iter().map(|memory| memory.row);
-            texts(&self.snapshot, rows)
-        };
-        let shown: Vec<Vec<String>> = all.iter().map(texts_of).collect::<Result<_, _>>()?;
-        if let Some(question) = shown.iter().position(Vec::is_empty) {
-            return Err(ReflectAnswerError::NothingToShow { question });
-        }
-        let answers = embeddings.into_iter().zip(all).zip(shown);
-        for (question, ((embedding, retrieved), shown)) in self.questions.iter_mut().zip(answers) {
-            question.embedding = embedding;
-            question.retrieved = Some(retrieved);
-            question.shown = shown;
-        }
-        self.stage = Stage::Insights;
-        Ok(())
-    }
-
-    /// Gates 1 and 2.
-    fn insights_replied(&mut self, reply: &str) -> Result<(), ReflectAnswerError> {
-        let parsed = parse(reply, self.settings.insights);
-        let retrieved = self.questions[self.at].retrieved.iter();
-        let ids = retrieved.flat_map(|retrieved| &retrieved.memories);
-        let ids: Vec<u64> = ids.map(|memory| memory.id).collect();
-        let shown = Shown {
-            ids: &ids,
-            base: Base::One,
-            now: self.now,
-        };
-        let (mut pending, mut refused) = (Vec::new(), Vec::new());
-        for (place, insight) in parsed.insights.iter().enumerate() {
-            match resolve(&self.snapshot, &shown, &insight.citations) {
-                Ok(evidence) => {
-                    let rows = evidence
-                        .iter()
-                        .filter_map(|&id| self.snapshot.row_of_id(id));
-                    pending.push(Pending {
-                        place,
-                        insight: insight.clone(),
-                        texts: texts(&self.snapshot, rows)?,
-                        evidence,
-                        embedding: Embedding::None,
-                        support: Support::Unchecked,
-                    });
-                }
-                Err(problems) => refused.push(Refused {
-                    insight: place,
-                    refusal: Refusal::Citations(problems),
-                }),
-            }
-        }
-        // Whether it is taken, the last gate says.
-        self.attempts.push(Attempt {
-            purpose: Purpose::Insights { question: self.at },
-            reply: reply.to_owned(),
-            verdict: Verdict::Insights { parsed, refused },
-            is_taken: false,
-        });
-        self.pending = pending;
-        match self.pending.len() < self.settings.least {
-            true => self.judge(),
-            false => {
-                self.stage = Stage::EmbedInsights;
-                Ok(())
-            }
-        }
-    }
-
-    /// Gate 3, for insights that have the embeddings they get.
-    fn support(&mut self) -> Result<(), ReflectAnswerError> {
-        match self.settings.checking {
-            Checking::Nobody => self.judge(),
-            Checking::Caller => {
-                self.stage = Stage::Check(0);
-                Ok(())
-            }
-            Checking::Similarity(similarity) => {
-                for pending in &mut self.pending {
-                    if let Embedding::Given(claim) = &pending.embedding {
-                        let evidence = &pending.evidence;
-                        pending.support = similarity.check(&self.snapshot, claim, evidence)?;
-                    }
-                }
-                self.judge()
-            }
-        }
-    }
-
-    /// Takes the reply, or refuses it, when all is known of its insights.
-    fn judge(&mut self) -> Result<(), ReflectAnswerError> {
-        let (mut passed, mut refused) = (Vec::new(), Vec::new());
-        for pending in mem::take(&mut self.pending) {
-            let refusal = match pending.support {
-                Support::Unsupported => Refusal::Unsupported,
-                Support::Unchecked if self.settings.refuse_unchecked => Refusal::Unchecked,
-                Support::Supported | Support::Unchecked => {
-                    passed.push(pending);
-                    continue;
-                }
-            };
-            refused.push(Refused {
-                insight: pending.place,
-                refusal,
-            });
-        }
-        let is_taken = passed.len() >= self.settings.least;
-        let attempt = self.attempts.last_mut().expect("a reply is judged");
-        attempt.is_taken = is_taken;
-        if let Verdict::Insights { refused: all, .. } = &mut attempt.verdict {
-            all.extend(refused);
-        }
-        if !is_taken {
-            self.stage = Stage::Insights;
-            return self.refuse(Purpose::Insights { question: self.at });
-        }
-        self.left = self.settings.attempts;
-        for pending in passed {
-            let draft = self.draft(pending);
-            self.remember.push(draft);
-        }
-        self.at += 1;
-        self.stage = match self.at == self.questions.len() {
-            true => Stage::Rate,
-            false => Stage::Insights,
-        };
-        Ok(())
-    }
-
-    fn draft(&self, pending: Pending) -> Draft {
-        let evidence = pending.evidence.iter();
-        let rows = evidence.filter_map(|&id| self.snapshot.row_of_id(id));
-        let origin = Origin {
-            question: self.questions[self.at].text.clone(),
-            support: pending.support,
-        };
-        Draft {
-            kind: self.settings.kind.clone(),
-            expiry: self.settings.expiry,
-            embedding: pending.embedding,
-            depth: above(rows.map(|row| self.snapshot.depth(row))),
-            evidence: pending
-                .evidence
-                .iter()
-                .map(|&id| Reference::Id(id))
-                .collect(),
-            payload: origin.to_payload(),
-            ..Draft::new(pending.insight.text, self.now)
-        }
-    }
-
-    /// Whether all that is cited is still there, and right, in a later snapshot.
-    fn still_holds(&self, snapshot: &Snapshot) -> Result<(), ReflectFinishError> {
-        for (insight, draft) in self.drafts().iter().enumerate() {
-            for reference in &draft.evidence {
-                let &Reference::Id(id) = reference else {
-                    continue;
-                };
-                let Some(row) = snapshot.row_of_id(id) else {
-                    return Err(ReflectFinishError::Deleted { insight, id });
-                };
-                if let Some(by) = snapshot.superseded_at(row, self.now) {
-                    return Err(ReflectFinishError::Superseded { insight, id, by });
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// What may be shown.
-fn filter(settings: &Settings) -> Filter<'_> {
-    Filter {
-        kinds: settings.kinds.as_deref(),
-        unexpired: true,
-        ..Filter::PAST
-    }
-}
-
-/// How memories are retrieved for a question.
-fn retrieval<'a>(
-    settings: &'a Settings,
-    now: i64,
-    text: &'a str,
-    embedding: &'a [f32],
-    filter: &'a Filter<'a>,
-) -> Retrieve<'a> {
-    let ask = Ask {
-        agent: settings.agent,
-        filter,
-        ..Ask::new(embedding, now, &settings.preset)
-    };
-    Retrieve {
-        note: noted(text).as_bytes(),
-        ..Retrieve::new(ask)
-    }
-}
-
-/// Bytes of a question that the record of its touch keeps.
-const NOTE_BYTES: usize = 1024;
-
-fn noted(text: &str) -> &str {
-    let ends = (0..=text.len().min(NOTE_BYTES)).rev();
-    let end = { ends }.find(|&end| text.is_char_boundary(end));
-    &text[..end.unwrap_or(0)]
-}
-
-/// The texts of the newest memories, the newest last.
-fn newest(snapshot: &Snapshot, settings: &Settings, now: i64) -> Result<Vec<String>, ReadError> {
-    let filter = filter(settings);
-    let ask = Ask {
-        agent: settings.agent,
-        ..Ask::new(&[], now, &settings.preset)
-    };
-    let mut rows = Vec::new();
-    for row in (0..snapshot.rows()).rev() {
-        if rows.len() == settings.newest {
-            break;
-        }
-        if snapshot.is_live(row) && filter.why_not(snapshot, &ask, row)?.is_none() {
-            rows.push(row);
-        }
-    }
-    texts(snapshot, rows.into_iter().rev())
-}
-
-fn texts(snapshot: &Snapshot, rows: impl Iterator<Item = usize>) -> Result<Vec<String>, ReadError> {
-    rows.map(|row| Ok(snapshot.text(row)?.to_owned())).collect()
 }
