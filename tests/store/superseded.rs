@@ -4,7 +4,8 @@ use crate::example::*;
 use crate::in_memory::new_in_memory;
 use memorank::kernel::Dtype;
 use memorank::store::{
-    Agent, AppendError, BulkAppend, MemoryProblem, NewMemory, Problem, Snapshot, Store, verify,
+    Agent, AppendError, BulkAppend, Changes, MemoryProblem, NewMemory, Problem, Snapshot, Store,
+    repair, verify,
 };
 use std::path::Path;
 use xxhash_rust::xxh3::xxh3_64;
@@ -218,4 +219,64 @@ fn an_entry_that_cannot_be_is_damage() {
         );
         assert!(opened.contains(&damages[0].to_string()), "{opened}");
     }
+}
+
+#[test]
+fn a_repair_keeps_what_was_corrected_and_says_what_it_lost() {
+    let (dir, path, store) = new_store(2, Dtype::F32);
+    append(
+        &store,
+        &[plain(&[1.0, 0.0]), plain(&[0.0, 1.0]), plain(&[1.0, 1.0])],
+    );
+    append(&store, &[correction(0), correction(1)]);
+    store.delete(&[3]).unwrap();
+    store.checkpoint().unwrap();
+    // In the journal, one of what is there too.
+    append(&store, &[correction(2), correction(5)]);
+    let expected = [
+        (Some(3), None),
+        (Some(4), None),
+        (Some(5), None),
+        (None, Some(1)),
+        (Some(6), Some(2)),
+        (None, Some(5)),
+    ];
+    assert_eq!(links(&store.snapshot()), expected);
+    let worn = dir.path().join("worn");
+    copy(&path, &worn);
+    let whole = dir.path().join("whole");
+    let report = repair(&worn, &whole).unwrap();
+    assert!(report.changes.is_empty(), "{report}");
+    assert_eq!(links(&Store::open(&whole).unwrap().snapshot()), expected);
+    assert_eq!(verify(&whole).unwrap().damages, []);
+
+    let file = bytes_of(&worn)
+        .into_keys()
+        .find(|name| name.starts_with("superseded."))
+        .unwrap();
+    flip(&worn.join(&file), 3);
+    let salvaged = dir.path().join("salvaged");
+    let report = repair(&worn, &salvaged).unwrap();
+    let lost: Vec<_> = report
+        .changes
+        .iter()
+        .map(|lost| (lost.changes, lost.bytes))
+        .collect();
+    assert_eq!(lost, [(Changes::Corrections, 24)]);
+    assert!(
+        report
+            .to_string()
+            .contains("up to 2 corrected memories may be candidates again"),
+        "{report}"
+    );
+    let left = [
+        (None, None),
+        (None, None),
+        (Some(5), None),
+        (None, None),
+        (Some(6), Some(2)),
+        (None, Some(5)),
+    ];
+    assert_eq!(links(&Store::open(&salvaged).unwrap().snapshot()), left);
+    assert_eq!(verify(&salvaged).unwrap().damages, []);
 }
