@@ -321,6 +321,22 @@ impl Retrieved {
         self.memories.iter().filter(touched)
     }
 
+    /// The same, as it was before its touch.
+    pub(super) fn before_touch(&self) -> Retrieved {
+        Retrieved {
+            snapshot: self.snapshot.clone(),
+            memories: self.memories.clone(),
+            cut: self.cut.clone(),
+            missing: self.missing.clone(),
+            tokens: self.tokens,
+            excess: self.excess,
+            ranges: self.ranges,
+            candidates: self.candidates,
+            sequence: None,
+            touch: Ok(()),
+        }
+    }
+
     /// Touches them in the store, as the snapshot was asked for them.
     pub(super) fn record_touch(&mut self, store: &Store, wanted: &Retrieve<'_>) {
         self.record(|touch| store.touch_with(touch), wanted);

@@ -1052,3 +1052,44 @@ fn a_run_can_cross_threads() {
         assert_eq!(stored.join().unwrap(), 4..6);
     });
 }
+
+#[test]
+fn a_clone_of_a_run_goes_its_own_way() {
+    let (_dir, _, store) = store();
+    let mut run = Reflect::new(&store, settings(), None, NOW).unwrap();
+    run.replied(QUESTION).unwrap();
+    run.embedded(vec![vec![1.0; DIM]]).unwrap();
+    let mut other = run.clone();
+    assert_eq!(format!("{other:?}"), format!("{run:?}"));
+    for (run, text) in [(&mut run, "Klaus reads"), (&mut other, "Klaus rests")] {
+        run.replied(&format!("1. {text} (because of 1)")).unwrap();
+        run.not_embedded().unwrap();
+        run.rated("5").unwrap();
+        let reflected = run.append(&store).unwrap();
+        reflected.retrieved[0].touch.as_ref().unwrap();
+        assert_eq!(stored(&store, reflected.ids.start)[0].0, text);
+    }
+}
+
+#[test]
+fn another_store_is_refused_whatever_it_holds() {
+    let (_dir, _, store) = store();
+    // Touches put it ahead of the other, which has the same memories.
+    for later in 0..3 {
+        store.touch(Agent::OWN, &[0], NOW + later).unwrap();
+    }
+    let mut run = ready(&store);
+    let (_dir, _, behind) = self::store();
+    let (_dir, _, empty) = empty();
+    let (_dir, _, different) = self::empty();
+    for text in ["a", "b", "c", "d", "e"] {
+        add(&different, vec![observed(text)]);
+    }
+    for other in [&behind, &empty, &different] {
+        let before = contents(&other.snapshot());
+        let error = run.append(other).unwrap_err();
+        assert!(matches!(error, ReflectFinishError::OtherStore), "{error}");
+        assert_eq!(contents(&other.snapshot()), before);
+    }
+    assert_eq!(run.append(&store).unwrap().ids, 4..6);
+}

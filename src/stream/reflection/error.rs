@@ -132,6 +132,12 @@ pub enum ReflectFinishError {
     /// It is another store than the run was begun for, with another model.
     #[error(transparent)]
     Model(#[from] OtherModel),
+    /// The store does not hold what the run was begun with.
+    #[error("it is another store than the one that was reflected on; append to that one")]
+    OtherStore,
+    /// A memory that is cited could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
     /// The store cannot be written to.
     #[error(transparent)]
     Write(#[from] WriteError),

@@ -32,7 +32,7 @@ use std::ops::Range;
 /// [`Settings::attempts`] says; then the run is over, with an error that has every reply ([`Exhausted`]), and nothing was
 /// written: a [`Trigger`](super::Trigger) is as due as it was.
 ///
-/// It owns its data and holds no store: it can cross threads and `await` points.
+/// It owns its data and holds no store: it can cross threads and `await` points. A clone goes its own way.
 ///
 /// ```
 /// # use memorank::kernel::Dtype;
@@ -78,7 +78,7 @@ use std::ops::Range;
 /// assert_eq!(Origin::of(stored.payload).unwrap().support, Support::Unchecked);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Reflect {
     settings: Settings,
     now: i64,
@@ -122,8 +122,19 @@ struct Question {
     shown: Vec<String>,
 }
 
+impl Clone for Question {
+    fn clone(&self) -> Question {
+        Question {
+            text: self.text.clone(),
+            embedding: self.embedding.clone(),
+            retrieved: self.retrieved.as_ref().map(Retrieved::before_touch),
+            shown: self.shown.clone(),
+        }
+    }
+}
+
 /// An insight between the gates.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Pending {
     /// Its place in the reply.
     place: usize,

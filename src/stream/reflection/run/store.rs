@@ -14,7 +14,7 @@ impl Reflect {
     ///
     /// # Errors
     /// If something is left to ask, the run is over or its insights are stored, a memory that is cited was deleted or
-    /// corrected since it was shown, it is a store with another model, or the store refuses. Nothing was written then
+    /// corrected since it was shown, it is another store, or the store refuses. Nothing was written then
     /// (but see [`Store::append`] for a sync that failed), and the run is as it was.
     pub fn append(&mut self, store: &Store) -> Result<Reflected, ReflectFinishError> {
         match (self.stage, self.needs().step()) {
@@ -54,6 +54,11 @@ impl Reflect {
 
     /// Whether all that is cited is still there, and right, in a later snapshot.
     fn still_holds(&self, snapshot: &Snapshot) -> Result<(), ReflectFinishError> {
+        // A store never goes back, and what is stored of a memory stays: where one of these is not so, it is another.
+        let then = &self.snapshot;
+        if snapshot.next_id() < then.next_id() || snapshot.sequence() < then.sequence() {
+            return Err(ReflectFinishError::OtherStore);
+        }
         for (insight, draft) in self.drafts().iter().enumerate() {
             for reference in &draft.evidence {
                 let &Reference::Id(id) = reference else {
@@ -64,6 +69,13 @@ impl Reflect {
                 };
                 if let Some(by) = snapshot.superseded_at(row, self.now) {
                     return Err(ReflectFinishError::Superseded { insight, id, by });
+                }
+                if let Some(shown) = then.row_of_id(id) {
+                    let is_same = snapshot.created(row) == then.created(shown)
+                        && snapshot.text(row)? == then.text(shown)?;
+                    if !is_same {
+                        return Err(ReflectFinishError::OtherStore);
+                    }
                 }
             }
         }
