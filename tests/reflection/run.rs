@@ -817,7 +817,7 @@ fn what_cannot_be_begun_is_told() {
     );
     let (_dir, _, store) = store();
     type Change = fn(&mut Settings);
-    let changes: [(&str, Change); 7] = [
+    let changes: [(&str, Change); 12] = [
         ("newest", |s| s.newest = 0),
         ("questions", |s| s.questions = 0),
         ("preset.k", |s| s.preset.k = 0),
@@ -825,6 +825,17 @@ fn what_cannot_be_begun_is_told() {
         ("least", |s| s.least = 0),
         ("attempts", |s| s.attempts = 0),
         ("least", |s| s.least = 3),
+        ("ratings", |s| {
+            s.ratings = std::ops::RangeInclusive::new(7, 6)
+        }),
+        ("checking.threshold", |s| {
+            s.checking = Checking::Similarity(Similarity {
+                threshold: f32::NAN,
+            })
+        }),
+        ("expiry", |s| s.expiry = Some(NOW)),
+        ("expiry", |s| s.expiry = Some(i64::MIN)),
+        ("expiry", |s| s.expiry = Some(i64::MAX)),
     ];
     for (name, change) in changes {
         let mut settings = settings();
@@ -835,6 +846,10 @@ fn what_cannot_be_begun_is_told() {
         };
         assert_eq!(error.name, name);
     }
+    let mut no_scoring = settings();
+    no_scoring.preset.scoring.weights.recency = f64::NAN;
+    let error = Reflect::new(&store, no_scoring, None, NOW).unwrap_err();
+    assert!(matches!(error, ReflectBeginError::Scoring(_)), "{error}");
     // Without a vector nothing can be retrieved for a question.
     add(
         &empty,

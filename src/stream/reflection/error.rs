@@ -4,6 +4,7 @@ use super::attempt::{Attempt, Purpose};
 use super::need::Step;
 use super::settings::SettingsError;
 use super::support::SupportError;
+use crate::scoring::ScoringError;
 use crate::store::{AppendError, ReadError, WriteError};
 use crate::stream::{AnswerError, BatchError, BeginError, OtherModel};
 use std::fmt;
@@ -16,6 +17,9 @@ pub enum ReflectBeginError {
     /// A setting by which nothing could be stored.
     #[error(transparent)]
     Settings(#[from] SettingsError),
+    /// The preset's scoring cannot be used.
+    #[error(transparent)]
+    Scoring(#[from] ScoringError),
     /// No memory was there by that moment that is valid and of the kinds to be shown.
     #[error("there is no memory to reflect on")]
     NothingToReflectOn,

@@ -164,15 +164,16 @@ impl Reflect {
     /// created by then, have not expired, and no other corrects. `model` names what embeds; `None` claims nothing.
     ///
     /// # Errors
-    /// If there is no such memory, the store names another model, a memory cannot be read, or a setting is 0 that must not
-    /// be.
+    /// If there is no such memory, the store names another model, a memory cannot be read, or nothing could be stored by
+    /// the settings.
     pub fn new(
         store: &Store,
         settings: Settings,
         model: Option<&str>,
         now: i64,
     ) -> Result<Reflect, ReflectBeginError> {
-        settings.check()?;
+        settings.check(now)?;
+        settings.preset.scoring.check()?;
         let remember =
             Remember::new(store, model, Vec::new())?.with_range(settings.ratings.clone());
         let snapshot = store.snapshot();

@@ -66,13 +66,13 @@ pub enum Checking {
 }
 
 /// Settings by which nothing could be stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("`{name}` is {value}; it must be {expected}")]
 pub struct SettingsError {
     /// The field.
     pub name: &'static str,
     /// Its value.
-    pub value: usize,
+    pub value: String,
     /// What it must be.
     pub expected: &'static str,
 }
@@ -98,7 +98,13 @@ impl Settings {
         }
     }
 
-    pub(super) fn check(&self) -> Result<(), SettingsError> {
+    /// Whether something could be stored at a moment.
+    pub(super) fn check(&self, now: i64) -> Result<(), SettingsError> {
+        let refused = |name, value: &dyn ToString, expected| SettingsError {
+            name,
+            value: value.to_string(),
+            expected,
+        };
         for (name, value) in [
             ("newest", self.newest),
             ("questions", self.questions),
@@ -108,21 +114,29 @@ impl Settings {
             ("attempts", self.attempts),
         ] {
             if value == 0 {
-                let expected = "1 or more";
-                return Err(SettingsError {
-                    name,
-                    value,
-                    expected,
-                });
+                return Err(refused(name, &value, "1 or more"));
             }
         }
         if self.least > self.insights {
-            return Err(SettingsError {
-                name: "least",
-                value: self.least,
-                expected: "no more than `insights`",
-            });
+            return Err(refused("least", &self.least, "no more than `insights`"));
         }
-        Ok(())
+        if self.ratings.is_empty() {
+            let (from, to) = (self.ratings.start(), self.ratings.end());
+            let value = format!("{from} to {to}");
+            return Err(refused("ratings", &value, "a range with a rating in it"));
+        }
+        match self.checking {
+            Checking::Similarity(Similarity { threshold }) if threshold.is_nan() => {
+                return Err(refused("checking.threshold", &threshold, "a number"));
+            }
+            Checking::Nobody | Checking::Caller | Checking::Similarity(_) => {}
+        }
+        match self.expiry {
+            Some(expiry) if expiry <= now || expiry == i64::MAX => {
+                let expected = "later than now and not the last moment there is, or none";
+                Err(refused("expiry", &expiry, expected))
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 }
