@@ -381,6 +381,7 @@ fn flags_of_the_others() {
         "replies",
         "url",
         "embedding-model",
+        "check-command",
         "key-env",
     ];
     let how = [

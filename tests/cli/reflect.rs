@@ -312,6 +312,41 @@ fn a_command_replies() {
 }
 
 #[test]
+fn a_command_checks() {
+    let (stage, store) = seen();
+    let asked = stage.at("asked");
+    let two = "1. Klaus reads (because of 1)\n2. Klaus sleeps (because of 2)";
+    let replies = script(&stage, &["Why?", two, "5"]);
+    let command =
+        format!("tee -a {asked} | awk '{{ print /sleeps/ ? \"unsupported\" : \"supported\" }}'");
+    let args = [
+        "reflect",
+        &store,
+        "--force",
+        "--json",
+        "--replies",
+        &replies,
+        "--check-command",
+    ];
+    let document = run([&args[..], &[&command], &ONE].concat()).json();
+    let stored = document["stored"].as_array().unwrap();
+    assert_eq!(stored.len(), 1);
+    assert_eq!(
+        (&stored[0]["text"], &stored[0]["support"]),
+        (&json!("Klaus reads"), &json!("supported"))
+    );
+    let refused = &document["attempts"][1]["verdict"]["insights"]["refused"];
+    assert_eq!(refused, &json!([{"insight": 1, "refusal": "unsupported"}]));
+    let asked = std::fs::read_to_string(&asked).unwrap();
+    assert!(
+        asked.starts_with("{\"claim\":\"Klaus reads\",\"evidence\":[\""),
+        "{asked}"
+    );
+    let ran = run([&args[..], &["echo perhaps"], &ONE].concat());
+    assert!(ran.fails(1).contains("--check-command said \"perhaps\""));
+}
+
+#[test]
 fn an_endpoint_replies_and_embeds() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());

@@ -103,6 +103,16 @@ fn every_command_has_the_four_exit_codes() {
         &["evidence", &store, "g1", "--limit", "x"],
         &["delete", &store, "g1", "--policy", "forget"],
         &["reflect", &store],
+        &[
+            "reflect",
+            &store,
+            "--replies",
+            "a",
+            "--similarity",
+            "0.5",
+            "--check-command",
+            "b",
+        ],
         &["reflect", &store, "--replies", "a", "--chat-command", "b"],
         &["reflect", &store, "--chat-model", "a"],
         &[

@@ -1,12 +1,14 @@
-//! The models that a reflection asks: a command, an endpoint, or replies in a file.
+//! What a reflection asks: a command, an endpoint, or replies in a file.
 
 use crate::embed;
 use crate::failure::Failure;
 use crate::files;
+use crate::output::one_line;
 use memorank::client::{Endpoint, MAX_BYTES};
 use memorank::store::Snapshot;
-use memorank::stream::reflection::Complete;
+use memorank::stream::reflection::{CheckSupport, Complete, Support};
 use memorank::stream::{BoxError, Embed};
+use serde::Serialize;
 use std::collections::VecDeque;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -28,6 +30,10 @@ pub struct Models {
     /// one.
     #[arg(long, value_name = "NAME", requires = "url")]
     embedding_model: Option<String>,
+    /// A command of the shell that says whether memories carry an insight: `{"claim": text, "evidence": [texts]}` is its
+    /// standard input, its standard output supported, unsupported or unchecked.
+    #[arg(long, value_name = "COMMAND")]
+    check_command: Option<String>,
     /// The environment variable with the endpoint's key. If there is none, none is sent.
     #[arg(long, value_name = "NAME", default_value = "OPENAI_API_KEY")]
     key_env: String,
@@ -52,7 +58,10 @@ struct Chat {
 impl Models {
     pub fn chat(&self) -> Result<Box<dyn Complete>, Failure> {
         if let Some(command) = &self.chat.chat_command {
-            return Ok(Box::new(Shell(command.clone())));
+            return Ok(Box::new(Shell {
+                flag: "--chat-command",
+                command: command.clone(),
+            }));
         }
         if let Some(path) = &self.chat.replies {
             return Ok(Box::new(Script::read(path)?));
@@ -69,6 +78,14 @@ impl Models {
         }
     }
 
+    pub fn check(&self) -> Option<Box<dyn CheckSupport>> {
+        let command = self.check_command.clone()?;
+        Some(Box::new(Shell {
+            flag: "--check-command",
+            command,
+        }))
+    }
+
     fn endpoint(&self) -> Result<Endpoint, Failure> {
         let url = self.url.as_deref().unwrap_or_default();
         let endpoint = Endpoint::new(url).map_err(|e| Failure::Usage(format!("--url: {e}")))?;
@@ -80,14 +97,36 @@ impl Models {
     }
 }
 
-/// A command that replies.
-struct Shell(String);
+/// A command that replies, and the flag that gave it.
+struct Shell {
+    flag: &'static str,
+    command: String,
+}
+
+impl CheckSupport for Shell {
+    fn check(&mut self, claim: &str, evidence: &[&str]) -> Result<Support, BoxError> {
+        #[derive(Serialize)]
+        struct Question<'a> {
+            claim: &'a str,
+            evidence: &'a [&'a str],
+        }
+        let reply = self.complete(&serde_json::to_string(&Question { claim, evidence })?)?;
+        let said = reply.trim();
+        let all = [Support::Supported, Support::Unsupported, Support::Unchecked];
+        let found = all.into_iter().find(|support| support.name() == said);
+        found.ok_or_else(|| {
+            let (flag, said) = (self.flag, one_line(said, 60));
+            format!("{flag} said {said:?}, not supported, unsupported or unchecked").into()
+        })
+    }
+}
 
 impl Complete for Shell {
     fn complete(&mut self, prompt: &str) -> Result<String, BoxError> {
-        let told = |e: std::io::Error| format!("--chat-command: {e}");
+        let Shell { flag, command } = self;
+        let told = |e: std::io::Error| format!("{flag}: {e}");
         let mut child = Command::new("sh")
-            .args(["-c", &self.0])
+            .args(["-c", command])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -104,12 +143,12 @@ impl Complete for Shell {
         if reply.len() as u64 > MAX_BYTES {
             let _ = child.kill();
             let _ = child.wait();
-            return Err(format!("--chat-command replied with more than {MAX_BYTES} bytes").into());
+            return Err(format!("{flag} replied with more than {MAX_BYTES} bytes").into());
         }
         let status = child.wait().map_err(told)?;
         match status.success() {
             true => Ok(String::from_utf8(reply)?),
-            false => Err(format!("--chat-command ended with {status}").into()),
+            false => Err(format!("{flag} ended with {status}").into()),
         }
     }
 }

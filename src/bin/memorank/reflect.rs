@@ -78,8 +78,8 @@ struct How {
     /// Only memories of this kind are shown, and so can be cited; given several times, of these.
     #[arg(long, value_name = "KIND")]
     shown: Vec<String>,
-    /// The least similarity of an insight and its evidence, a cosine; without it nobody checks whether that carries it, and
-    /// it is stored as unchecked.
+    /// The least similarity of an insight and its evidence, a cosine; without it, and without --check-command, nobody
+    /// checks whether that carries it, and it is stored as unchecked.
     #[arg(long, value_name = "COSINE", allow_negative_numbers = true)]
     similarity: Option<f32>,
     /// Refuse insights that nobody could check.
@@ -208,9 +208,14 @@ impl Args {
             insights: self.how.insights,
             least: self.how.least,
             attempts: self.how.attempts,
-            checking: match self.how.similarity {
-                Some(threshold) => Checking::Similarity(Similarity { threshold }),
-                None => Checking::Nobody,
+            checking: match (self.models.check(), self.how.similarity) {
+                (Some(_), None) => Checking::Caller,
+                (None, Some(threshold)) => Checking::Similarity(Similarity { threshold }),
+                (None, None) => Checking::Nobody,
+                (Some(_), Some(_)) => {
+                    let told = "--similarity and --check-command: one of them checks";
+                    return Err(Failure::Usage(told.to_owned()));
+                }
             },
             refuse_unchecked: self.how.refuse_unchecked,
             expiry,
@@ -234,12 +239,13 @@ impl Args {
     ) -> Result<Outcome, Failure> {
         let mut chat = self.models.chat()?;
         let mut embedder = self.models.embedder(&store.snapshot())?;
+        let mut check = self.models.check();
         let begun = Reflect::new(store, settings, Some(embedder.model()), now);
         let mut run = begun.map_err(|e| Failure::Error(e.into()))?;
         let mut models = reflection::Models {
             chat: &mut *chat,
             embedder: &mut *embedder,
-            check: None,
+            check: check.as_mut().map(|check| &mut **check as _),
         };
         let failed = match run.ask(&mut models) {
             Ok(()) => None,
