@@ -219,7 +219,11 @@ fn every_flag_changes_what_it_names() {
     );
     // --similarity, --refuse-unchecked
     failed(reflect(
-        &[&once[..], &["--refuse-unchecked"]].concat(),
+        &[
+            &once[..],
+            &["--refuse-unchecked", "--check-command", "echo unchecked"],
+        ]
+        .concat(),
         &good,
     ));
     failed(reflect(

@@ -316,6 +316,72 @@ fn nested_reflection() {
 }
 
 #[test]
+fn more_than_were_asked_for_are_told_and_not_stored() {
+    let (_dir, _, store) = store();
+    let many: String = (0..100)
+        .map(|i| format!("{i}. Klaus reads (because of {})\n", i % 5 + 1))
+        .collect();
+    let reflected = run(&store, settings(), &[QUESTION, &many, "5", "5"]).unwrap();
+    assert_eq!(reflected.ids, 4..6);
+    let told = refused(&reflected.attempts[1]);
+    assert_eq!(told.len(), 98);
+    assert_eq!(told[0], (2, "more insights than were asked for".to_owned()));
+    // However many problems there are, a prompt tells some.
+    let mut again = Reflect::new(&store, settings(), None, NOW).unwrap();
+    again.replied(QUESTION).unwrap();
+    again.embedded(vec![vec![1.0; DIM]]).unwrap();
+    again
+        .replied(&"1. Klaus (because of 99)\n".repeat(5_000))
+        .unwrap();
+    let Need::Reply(prompt) = again.needs() else {
+        panic!()
+    };
+    let prompt = prompt.to_string();
+    assert!(
+        prompt.len() < 4_000 && prompt.ends_with("- and 4990 more"),
+        "{prompt}"
+    );
+}
+
+#[test]
+fn the_newest_are_those_that_were_made_last() {
+    let (_dir, _, store) = empty();
+    let at = |created, text: &str| Draft {
+        created: NOW - created,
+        ..observed(text)
+    };
+    add(
+        &store,
+        vec![
+            at(1, "last"),
+            at(9, "first"),
+            at(5, "between"),
+            at(5, "after it"),
+        ],
+    );
+    for (newest, expected) in [
+        (9, &["first", "between", "after it", "last"][..]),
+        (2, &["after it", "last"]),
+    ] {
+        let settings = Settings {
+            newest,
+            ..settings()
+        };
+        let run = Reflect::new(&store, settings, None, NOW).unwrap();
+        let Need::Reply(prompt) = run.needs() else {
+            panic!()
+        };
+        assert!(
+            prompt
+                .statements
+                .iter()
+                .map(|of| of.text)
+                .eq(expected.iter().copied())
+        );
+    }
+}
+
+#[test]
 fn repeated_insight_text_is_two_memories() {
     let (_dir, _, store) = store();
     let twice = "1. Klaus reads (because of 1)\n2. Klaus reads (because of 2)";
@@ -594,15 +660,25 @@ fn an_insight_that_is_not_supported_is_refused_and_one_that_is_unchecked_stays_s
     let error = exhausted(run(&store, similar, &all).unwrap_err());
     assert_eq!(error.attempts.len(), 4);
     assert_eq!(stored(&store, 5), []);
-    // Nobody checks.
+    // Nobody could check.
     let strict = Settings {
         refuse_unchecked: true,
+        checking: Checking::Caller,
+        attempts: 1,
         ..settings()
     };
-    let all = [QUESTION, two, two, two];
-    let error = exhausted(run(&store, strict, &all).unwrap_err());
+    let mut unchecked = Reflect::new(&store, strict, None, NOW).unwrap();
+    unchecked.replied(QUESTION).unwrap();
+    unchecked.embedded(vec![vec![1.0; DIM]]).unwrap();
+    unchecked.replied(two).unwrap();
+    unchecked.not_embedded().unwrap();
+    unchecked.checked(Support::Unchecked).unwrap();
+    let error = unchecked.checked(Support::Unchecked).unwrap_err();
+    let ReflectAnswerError::Exhausted(error) = error else {
+        panic!("{error}")
+    };
     let told = "nobody checked whether the evidence supports it".to_owned();
-    assert_eq!(refused(&error.attempts[3]), [(0, told.clone()), (1, told)]);
+    assert_eq!(refused(&error.attempts[1]), [(0, told.clone()), (1, told)]);
     run(&store, settings(), &[QUESTION, two, "5", "5"]).unwrap();
     drop(store);
     let store = Store::open(&path).unwrap();
@@ -748,14 +824,18 @@ fn what_is_deleted_expired_corrected_or_to_come_is_not_shown() {
         let newest: Vec<String> = prompt
             .statements
             .iter()
-            .map(|&text| text.to_owned())
+            .map(|statement| statement.text.to_owned())
             .collect();
+        let ids = prompt.statements.iter().map(|statement| statement.id);
+        let texts = ids.map(|id| store.snapshot().row_of_id(id).unwrap());
+        let texts = texts.map(|row| store.snapshot().text(row).unwrap().to_owned());
+        assert!(texts.eq(newest.iter().cloned()));
         run.replied(QUESTION).unwrap();
         run.embedded(vec![vec![1.0; DIM]]).unwrap();
         let Need::Reply(prompt) = run.needs() else {
             panic!()
         };
-        assert_eq!(prompt.statements, newest);
+        assert!(prompt.statements.iter().map(|of| of.text).eq(&newest));
         newest
     };
     assert_eq!(
@@ -783,7 +863,8 @@ fn what_is_deleted_expired_corrected_or_to_come_is_not_shown() {
     let Need::Reply(prompt) = run.needs() else {
         panic!()
     };
-    assert_eq!(prompt.statements, ["Maria plays go", "Klaus: hello"]);
+    let newest = prompt.statements.iter().map(|of| of.text);
+    assert!(newest.eq(["Maria plays go", "Klaus: hello"]));
 }
 
 #[test]
@@ -817,7 +898,7 @@ fn what_cannot_be_begun_is_told() {
     );
     let (_dir, _, store) = store();
     type Change = fn(&mut Settings);
-    let changes: [(&str, Change); 12] = [
+    let changes: [(&str, Change); 13] = [
         ("newest", |s| s.newest = 0),
         ("questions", |s| s.questions = 0),
         ("preset.k", |s| s.preset.k = 0),
@@ -833,6 +914,7 @@ fn what_cannot_be_begun_is_told() {
                 threshold: f32::NAN,
             })
         }),
+        ("refuse_unchecked", |s| s.refuse_unchecked = true),
         ("expiry", |s| s.expiry = Some(NOW)),
         ("expiry", |s| s.expiry = Some(i64::MIN)),
         ("expiry", |s| s.expiry = Some(i64::MAX)),
@@ -858,7 +940,23 @@ fn what_cannot_be_begun_is_told() {
             ..observed("a")
         }],
     );
-    let mut run = Reflect::new(&empty, settings(), None, NOW).unwrap();
+    let error = Reflect::new(&empty, settings(), None, NOW).unwrap_err();
+    assert!(
+        matches!(error, ReflectBeginError::NothingEmbedded),
+        "{error}"
+    );
+    add(
+        &empty,
+        vec![Draft {
+            kind: Kind::CHAT,
+            ..observed("b")
+        }],
+    );
+    let observations = Settings {
+        kinds: Some(vec![Kind::OBSERVATION]),
+        ..settings()
+    };
+    let mut run = Reflect::new(&empty, observations, None, NOW).unwrap();
     run.replied(QUESTION).unwrap();
     let error = run.embedded(vec![vec![1.0; DIM]]).unwrap_err();
     assert!(
@@ -978,17 +1076,18 @@ fn whatever_is_replied_the_run_ends_and_what_is_stored_holds() {
     let (mut stored, mut over) = (0, 0);
     let (_dir, _, store) = store();
     for round in 0..600 {
+        let checking = [
+            Checking::Nobody,
+            Checking::Caller,
+            Checking::Similarity(Similarity { threshold: 0.1 }),
+        ][random.below(3) as usize];
         let settings = Settings {
             questions: 1 + random.below(2) as usize,
             insights: 3,
             least: 1 + random.below(2) as usize,
             attempts: 1 + random.below(4) as usize,
-            checking: [
-                Checking::Nobody,
-                Checking::Caller,
-                Checking::Similarity(Similarity { threshold: 0.1 }),
-            ][random.below(3) as usize],
-            refuse_unchecked: random.below(4) == 0,
+            checking,
+            refuse_unchecked: checking != Checking::Nobody && random.below(4) == 0,
             ..Settings::new(by_creation())
         };
         let most = settings.attempts * (1 + settings.questions + 40 * settings.questions);

@@ -87,6 +87,9 @@ pub enum Refusal {
     /// Citations do not hold (gate 2).
     #[error("{}", Listed(.0))]
     Citations(Vec<CitationProblem>),
+    /// As many as were asked for passed the gate before it.
+    #[error("more insights than were asked for")]
+    MoreThanAsked,
     /// The evidence does not carry it (gate 3).
     #[error("the evidence does not support it")]
     Unsupported,

@@ -23,6 +23,9 @@ pub enum ReflectBeginError {
     /// No memory was there by that moment that is valid and of the kinds to be shown.
     #[error("there is no memory to reflect on")]
     NothingToReflectOn,
+    /// No memory has an embedding, so that none could be retrieved for a question.
+    #[error("no memory has an embedding; embed some first")]
+    NothingEmbedded,
     /// The models differ.
     #[error(transparent)]
     Begin(#[from] BeginError),

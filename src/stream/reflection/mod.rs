@@ -32,7 +32,7 @@ pub use error::{Exhausted, ReflectAnswerError, ReflectBeginError, ReflectFinishE
 pub use need::{Need, Step};
 pub use origin::Origin;
 pub use parse::{Count, Insight, Parsed, Problem, ProblemKind, Questions, parse, parse_questions};
-pub use prompt::Prompt;
+pub use prompt::{Prompt, Statement};
 pub use resolve::{Base, CitationFault, CitationProblem, Shown, resolve};
 pub use run::{Reflect, Reflected};
 pub use settings::{Checking, Settings, SettingsError};

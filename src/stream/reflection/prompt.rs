@@ -12,21 +12,39 @@ pub struct Prompt<'a> {
     pub purpose: Purpose,
     /// The question to be answered, if insights are asked for.
     pub question: Option<&'a str>,
-    /// The texts of the memories shown. The first one is number 1.
-    pub statements: Vec<&'a str>,
+    /// The memories shown. The first one is number 1.
+    pub statements: Vec<Statement<'a>>,
     /// How many are asked for.
     pub count: usize,
     /// The reply to the same before, which was refused, if there was one.
     pub refused: Option<&'a Attempt>,
 }
 
+/// A memory as a model is shown it. Displayed, it is one line, whatever is in its text: no text may look like several
+/// statements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Statement<'a> {
+    /// Its id.
+    pub id: u64,
+    /// What it says, as stored.
+    pub text: &'a str,
+}
+
+impl fmt::Display for Statement<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        one_line(self.text, f)
+    }
+}
+
+/// Problems of a refused reply that a prompt tells, and characters of each: a reply may have any number.
+const TOLD: usize = 10;
+const TOLD_CHARS: usize = 200;
+
 impl fmt::Display for Prompt<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "Statements:")?;
         for (number, statement) in (1..).zip(&self.statements) {
-            write!(f, "{number}. ")?;
-            one_line(statement, f)?;
-            writeln!(f)?;
+            writeln!(f, "{number}. {statement}")?;
         }
         writeln!(f)?;
         let (count, last) = (self.count, self.statements.len());
@@ -49,16 +67,21 @@ impl fmt::Display for Prompt<'_> {
         }
         if let Some(refused) = self.refused {
             write!(f, "\n\nYour last reply could not be used:")?;
-            for problem in refused.problems() {
+            let problems = refused.problems();
+            for problem in problems.iter().take(TOLD) {
+                let told: String = problem.chars().take(TOLD_CHARS).collect();
                 write!(f, "\n- ")?;
-                one_line(&problem, f)?;
+                one_line(&told, f)?;
+            }
+            if problems.len() > TOLD {
+                write!(f, "\n- and {} more", problems.len() - TOLD)?;
             }
         }
         Ok(())
     }
 }
 
-/// A text in one line, whatever is in it: none may look like several statements.
+/// A text in one line.
 fn one_line(text: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let is_blank = |c: char| c.is_whitespace() || c.is_control();
     let words = text.split(is_blank).filter(|word| !word.is_empty());

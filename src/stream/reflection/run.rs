@@ -9,7 +9,7 @@ use super::attempt::{Attempt, Purpose, Verdict};
 use super::error::{Exhausted, ReflectAnswerError, ReflectBeginError};
 use super::need::{Need, Step};
 use super::parse::Insight;
-use super::prompt::Prompt;
+use super::prompt::{Prompt, Statement};
 use super::settings::Settings;
 use crate::store::{Snapshot, Store};
 use crate::stream::steps::{self, Remember};
@@ -24,7 +24,7 @@ use std::ops::Range;
 ///    before.
 /// 3. For each question the model is asked for insights from the memories retrieved, with the numbers of those that they
 ///    rest on. Each goes through the gates: [`parse`](super::parse), [`resolve`](super::resolve()), and, with its
-///    embedding, [support](Checking).
+///    embedding, [support](super::Checking).
 /// 4. The insights that pass are rated, and [`append`](Reflect::append) stores all of them or none.
 ///
 /// What it sees is the store as it was when the run was begun. It writes nothing before the last step, then the insights
@@ -87,7 +87,7 @@ pub struct Reflect {
     /// Attempts that are left to ask the same.
     left: usize,
     attempts: Vec<Attempt>,
-    newest: Vec<String>,
+    newest: Vec<(u64, String)>,
     questions: Vec<Question>,
     /// The question whose insights are asked for.
     at: usize,
@@ -118,8 +118,8 @@ struct Question {
     embedding: Vec<f32>,
     /// Once it is embedded.
     retrieved: Option<Retrieved>,
-    /// The texts of the memories retrieved.
-    shown: Vec<String>,
+    /// The memories retrieved.
+    shown: Vec<(u64, String)>,
 }
 
 impl Clone for Question {
@@ -139,11 +139,17 @@ struct Pending {
     /// Its place in the reply.
     place: usize,
     insight: Insight,
-    evidence: Vec<u64>,
-    /// The texts of its evidence.
-    texts: Vec<String>,
+    /// Its evidence.
+    evidence: Vec<(u64, String)>,
     embedding: Embedding,
     support: Support,
+}
+
+impl Pending {
+    /// The ids of its evidence.
+    fn ids(&self) -> impl Iterator<Item = u64> {
+        self.evidence.iter().map(|&(id, _)| id)
+    }
 }
 
 /// What was stored.
@@ -181,6 +187,10 @@ impl Reflect {
         if newest.is_empty() {
             return Err(ReflectBeginError::NothingToReflectOn);
         }
+        let is_embedded = |row| snapshot.is_live(row) && snapshot.has_embedding(row);
+        if !(0..snapshot.rows()).any(is_embedded) {
+            return Err(ReflectBeginError::NothingEmbedded);
+        }
         Ok(Reflect {
             left: settings.attempts,
             settings,
@@ -214,10 +224,12 @@ impl Reflect {
             }
             Stage::EmbedInsights => self.embed(self.pending.iter().map(|p| &p.insight.text)),
             Stage::Check(next) => {
-                let Pending { insight, texts, .. } = &self.pending[next];
+                let Pending {
+                    insight, evidence, ..
+                } = &self.pending[next];
                 Need::Check {
                     claim: &insight.text,
-                    evidence: texts.iter().map(String::as_str).collect(),
+                    evidence: evidence.iter().map(|(_, text)| text.as_str()).collect(),
                 }
             }
             Stage::Rate => match self.remember.needs() {
@@ -337,14 +349,16 @@ impl Reflect {
         &'a self,
         purpose: Purpose,
         question: Option<&'a str>,
-        shown: &'a [String],
+        shown: &'a [(u64, String)],
         count: usize,
     ) -> Prompt<'a> {
         let last = self.attempts.last();
         Prompt {
             purpose,
             question,
-            statements: shown.iter().map(String::as_str).collect(),
+            statements: (shown.iter())
+                .map(|(id, text)| Statement { id: *id, text })
+                .collect(),
             count,
             refused: last.filter(|attempt| attempt.purpose == purpose && !attempt.is_taken),
         }

@@ -33,7 +33,7 @@ pub struct Settings {
     pub preset: Preset,
     /// The kinds of memories that are shown, and so can be cited. `None`: any.
     pub kinds: Option<Vec<Kind>>,
-    /// How many insights it is asked for, for each question: 5 in the paper.
+    /// How many insights it is asked for, for each question: 5 in the paper. More are told, and not stored.
     pub insights: usize,
     /// The least number of insights that must pass all gates for a reply to be taken. What does not pass in a reply that is
     /// taken is told, and not stored.
@@ -42,7 +42,7 @@ pub struct Settings {
     pub attempts: usize,
     /// Who says whether evidence carries an insight.
     pub checking: Checking,
-    /// Whether an insight that nobody checked is refused. If not, it is stored as [unchecked](super::Support::Unchecked).
+    /// Whether an insight is refused whose check came to no end, or that could not be compared. If not, it is stored as [unchecked](super::Support::Unchecked).
     pub refuse_unchecked: bool,
     /// The ratings that a model may give an insight.
     pub ratings: RangeInclusive<u8>,
@@ -130,6 +130,13 @@ impl Settings {
                 return Err(refused("checking.threshold", &threshold, "a number"));
             }
             Checking::Nobody | Checking::Caller | Checking::Similarity(_) => {}
+        }
+        if self.refuse_unchecked && self.checking == Checking::Nobody {
+            return Err(refused(
+                "refuse_unchecked",
+                &true,
+                "false where nobody checks",
+            ));
         }
         match self.expiry {
             Some(expiry) if expiry <= now || expiry == i64::MAX => {

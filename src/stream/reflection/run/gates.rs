@@ -58,7 +58,7 @@ impl Reflect {
             let rows = retrieved.memories.iter().map(|memory| memory.row);
             shown::texts(&self.snapshot, rows)
         };
-        let shown: Vec<Vec<String>> = all.iter().map(texts_of).collect::<Result<_, _>>()?;
+        let shown: Vec<Vec<(u64, String)>> = all.iter().map(texts_of).collect::<Result<_, _>>()?;
         if let Some(question) = shown.iter().position(Vec::is_empty) {
             return Err(ReflectAnswerError::NothingToShow { question });
         }
@@ -86,6 +86,11 @@ impl Reflect {
         let (mut pending, mut refused) = (Vec::new(), Vec::new());
         for (place, insight) in parsed.insights.iter().enumerate() {
             match resolve(&self.snapshot, &shown, &insight.citations) {
+                // Each costs an embedding, perhaps a check, and a rating.
+                Ok(_) if pending.len() == self.settings.insights => refused.push(Refused {
+                    insight: place,
+                    refusal: Refusal::MoreThanAsked,
+                }),
                 Ok(evidence) => {
                     let rows = evidence
                         .iter()
@@ -93,8 +98,7 @@ impl Reflect {
                     pending.push(Pending {
                         place,
                         insight: insight.clone(),
-                        texts: shown::texts(&self.snapshot, rows)?,
-                        evidence,
+                        evidence: shown::texts(&self.snapshot, rows)?,
                         embedding: Embedding::None,
                         support: Support::Unchecked,
                     });
@@ -133,8 +137,8 @@ impl Reflect {
             Checking::Similarity(similarity) => {
                 for pending in &mut self.pending {
                     if let Embedding::Given(claim) = &pending.embedding {
-                        let evidence = &pending.evidence;
-                        pending.support = similarity.check(&self.snapshot, claim, evidence)?;
+                        let evidence: Vec<u64> = pending.ids().collect();
+                        pending.support = similarity.check(&self.snapshot, claim, &evidence)?;
                     }
                 }
                 self.judge()
@@ -183,8 +187,8 @@ impl Reflect {
     }
 
     fn draft(&self, pending: Pending) -> Draft {
-        let evidence = pending.evidence.iter();
-        let rows = evidence.filter_map(|&id| self.snapshot.row_of_id(id));
+        let rows = pending.ids().filter_map(|id| self.snapshot.row_of_id(id));
+        let depths: Vec<u32> = rows.map(|row| self.snapshot.depth(row)).collect();
         let origin = Origin {
             question: self.questions[self.at].text.clone(),
             support: pending.support,
@@ -192,13 +196,9 @@ impl Reflect {
         Draft {
             kind: self.settings.kind.clone(),
             expiry: self.settings.expiry,
+            depth: above(depths),
+            evidence: pending.ids().map(Reference::Id).collect(),
             embedding: pending.embedding,
-            depth: above(rows.map(|row| self.snapshot.depth(row))),
-            evidence: pending
-                .evidence
-                .iter()
-                .map(|&id| Reference::Id(id))
-                .collect(),
             payload: origin.to_payload(),
             ..Draft::new(pending.insight.text, self.now)
         }

@@ -3,6 +3,7 @@
 use crate::store::{ReadError, Snapshot};
 use crate::stream::reflection::settings::Settings;
 use crate::stream::{Ask, Filter, Retrieve};
+use std::cmp::Reverse;
 
 /// What may be shown.
 pub(super) fn filter(settings: &Settings) -> Filter<'_> {
@@ -41,33 +42,37 @@ fn noted(text: &str) -> &str {
     &text[..end.unwrap_or(0)]
 }
 
-/// The texts of the newest memories, the newest last.
+/// The ids and texts of the newest memories, the newest last.
 pub(super) fn newest(
     snapshot: &Snapshot,
     settings: &Settings,
     now: i64,
-) -> Result<Vec<String>, ReadError> {
+) -> Result<Vec<(u64, String)>, ReadError> {
     let filter = filter(settings);
     let ask = Ask {
         agent: settings.agent,
         ..Ask::new(&[], now, &settings.preset)
     };
+    let live = (0..snapshot.rows()).filter(|&row| snapshot.is_live(row));
+    let mut newest_first: Vec<usize> = live.collect();
+    newest_first.sort_unstable_by_key(|&row| Reverse((snapshot.created(row), row)));
     let mut rows = Vec::new();
-    for row in (0..snapshot.rows()).rev() {
+    for row in newest_first {
         if rows.len() == settings.newest {
             break;
         }
-        if snapshot.is_live(row) && filter.why_not(snapshot, &ask, row)?.is_none() {
+        if filter.why_not(snapshot, &ask, row)?.is_none() {
             rows.push(row);
         }
     }
     texts(snapshot, rows.into_iter().rev())
 }
 
-/// Of rows.
+/// The ids and texts of rows.
 pub(super) fn texts(
     snapshot: &Snapshot,
     rows: impl Iterator<Item = usize>,
-) -> Result<Vec<String>, ReadError> {
-    rows.map(|row| Ok(snapshot.text(row)?.to_owned())).collect()
+) -> Result<Vec<(u64, String)>, ReadError> {
+    rows.map(|row| Ok((snapshot.id(row), snapshot.text(row)?.to_owned())))
+        .collect()
 }
