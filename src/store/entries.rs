@@ -1,6 +1,6 @@
 //! The columns that have not a value for each row: what was deleted, touched, given another importance, given a
-//! vector or corrected since it was appended. Their entries name the rows they are of. They are read into memory when a store
-//! is opened, and nothing in them is trusted.
+//! vector or corrected since it was appended. Their entries name the rows they are of. They are read into memory when
+//! a store is opened, and nothing in them is trusted.
 
 use super::column::Columns;
 use super::damage::{Damage, Problem};

@@ -1,7 +1,7 @@
 //! What memories rest on: `evidence`, `integrity`, `delete --policy`, `add --supersedes`.
 
 use crate::import_common::data;
-use crate::stage::{Stage, T_TEXT, files, run, state};
+use crate::stage::{Stage, T_TEXT, copy, files, overwrite, run, state};
 use memorank::store::Store;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -93,6 +93,10 @@ fn a_tree_is_drawn_in_two_languages() {
         assert!(lines.contains(&line), "{dot}");
     }
     assert!(!dot.contains("diligent"), "{dot}");
+    let cut = run(["evidence", &store, "r", "--dot", "--limit", "2"]).ok();
+    assert!(cut.ends_with("}\n// it goes on: --limit\n"), "{cut}");
+    let cut = run(["evidence", &store, "r", "--mermaid", "--limit", "2"]).ok();
+    assert!(cut.ends_with("\n%% it goes on: --limit\n"), "{cut}");
     let all = run(["evidence", &store, "r", "--dot", "--dependants"]).ok();
     assert!(
         all.contains("Klaus is \\\"diligent\\\"") && all.contains("n3 -> n2;"),
@@ -117,7 +121,7 @@ rests on them: top (id 3)  reflection, depth 2  Klaus is \"diligent\"
     let dry = run(["delete", &store, "b", "--dry-run"]).ok();
     let none = format!("refused, as others rest on them\n{store}: 4 memories left\n");
     assert_eq!(dry, format!("{lines}{none}"));
-    assert_eq!(files(&stage.path("S")).len(), files(&stage.path("S")).len());
+    assert_eq!(state(&stage.path("S")), before);
     let ran = run(["delete", &store, "b"]);
     assert_eq!((ran.code, &*ran.out, &*ran.err), (Some(1), &*dry, refused));
     for (policy, would, left) in [
@@ -150,6 +154,30 @@ rests on them: top (id 3)  reflection, depth 2  Klaus is \"diligent\"
     // With all that rests on it.
     run(["delete", &store, "b", "r", "top"]).ok();
     assert_eq!(json_of(&["info", &store])["memories"], 1);
+}
+
+#[test]
+fn a_text_that_cannot_be_told_is_no_reason_to_delete() {
+    let (stage, store) = concluded();
+    run(["checkpoint", &store]).ok();
+    // The one that is to be deleted, and one that rests on it.
+    for broken in ["Klaus takes notes", "Klaus studies"] {
+        let damaged = stage.at("damaged");
+        copy(&stage.path("S"), &stage.path("damaged"));
+        let text = stage.path("damaged/text.bytes");
+        let bytes = std::fs::read(&text).unwrap();
+        let at = bytes
+            .windows(broken.len())
+            .position(|w| w == broken.as_bytes());
+        overwrite(&text, at.unwrap(), &[0xff]);
+        let before = state(&stage.path("damaged"));
+        for policy in ["keep", "cascade"] {
+            let told = run(["delete", &damaged, "b", "--policy", policy]).fails(3);
+            assert!(told.contains("is not UTF-8"), "{told}");
+            assert_eq!(state(&stage.path("damaged")), before);
+        }
+        std::fs::remove_dir_all(stage.path("damaged")).unwrap();
+    }
 }
 
 #[test]

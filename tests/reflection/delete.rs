@@ -253,21 +253,26 @@ fn nothing_that_is_refused_to_be_cited_is_deleted_under_threads() {
     let all: Vec<_> = (0..200).map(|_| memory(&[], 0)).collect();
     let borrowed: Vec<_> = all.iter().map(Owned::borrowed).collect();
     store.append(&borrowed).unwrap();
+    // One is cited from the start, and one never.
+    store.append(&[memory(&[0], 1).borrowed()]).unwrap();
     let done = AtomicBool::new(false);
-    thread::scope(|scope| {
-        let concludes = || {
-            let mut random = Random(3);
-            while !done.load(Ordering::Acquire) {
-                // As who reflects does: it looks, thinks, looks again whether all is still there, and appends.
-                let id = random.below(200);
-                let exclusive = store.exclusive().unwrap();
-                if exclusive.snapshot().row_of_id(id).is_some() {
-                    exclusive.append(&[memory(&[id], 1).borrowed()]).unwrap();
-                }
+    let concludes = |seed| {
+        let mut random = Random(seed);
+        while !done.load(Ordering::Acquire) {
+            // As who reflects does: it looks whether all is still there, and appends.
+            let id = random.below(199);
+            let exclusive = store.exclusive().unwrap();
+            if exclusive.snapshot().row_of_id(id).is_some() {
+                exclusive.append(&[memory(&[id], 1).borrowed()]).unwrap();
             }
-        };
-        scope.spawn(concludes);
-        let (mut deleted, mut refused) = (0, 0);
+        }
+    };
+    let (mut deleted, mut refused) = (0, 0);
+    thread::scope(|scope| {
+        for seed in [3, 4, 5] {
+            let concludes = &concludes;
+            scope.spawn(move || concludes(seed));
+        }
         for id in 0..200 {
             match delete(&store, &[id], Policy::Refuse) {
                 Ok(_) => deleted += 1,
@@ -276,8 +281,9 @@ fn nothing_that_is_refused_to_be_cited_is_deleted_under_threads() {
             }
         }
         done.store(true, Ordering::Release);
-        println!("{deleted} deleted, {refused} refused");
     });
+    println!("{deleted} deleted, {refused} refused");
+    assert!(deleted > 0 && refused > 0 && deleted + refused == 200);
     let graph = Graph::of(&store.snapshot()).unwrap();
     assert!(graph.rests_on_deleted().is_empty());
 }

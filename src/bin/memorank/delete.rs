@@ -6,7 +6,7 @@ use crate::output::{Output, escaped, grouped, one_line, short_key};
 use crate::{keys, opened};
 use clap::ValueEnum;
 use memorank::store::{ReadError, Snapshot};
-use memorank::stream::evidence::{self, Deletion, DeletionError, Graph, Policy};
+use memorank::stream::evidence::{Deletion, Graph, Policy};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -86,15 +86,13 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     // All are looked up before one is deleted: that would free its key, and an id may then be meant.
     let rows: BTreeSet<usize> = keys::rows(&snapshot, &args.keys)?;
     let ids: Vec<u64> = rows.iter().map(|&row| snapshot.id(row)).collect();
-    let policy = args.policy.into();
-    let deletion = match args.dry_run {
-        true => Deletion::plan(&Graph::of(&snapshot)?, &ids, policy)?,
-        false => match evidence::delete(&store, &ids, policy) {
-            Ok(deletion) | Err(DeletionError::Cited(deletion)) => deletion,
-            Err(other) => return Err(other.into()),
-        },
-    };
+    let deletion = Deletion::plan(&Graph::of(&snapshot)?, &ids, args.policy.into())?;
+    // What is told is read before anything is deleted: it may be damaged.
     let document = Document::new(args, &snapshot, &deletion)?;
+    if !args.dry_run && !deletion.is_refused() {
+        // Nobody else can write to the store meanwhile, so that what was planned still holds.
+        store.delete(&deletion.deletes())?;
+    }
     if out.is_json() {
         out.document(&document)?;
     } else {

@@ -84,7 +84,12 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
             true => graph.to_dot(&ids)?,
             false => graph.to_mermaid(&ids)?,
         };
-        return out.bytes(picture.as_bytes());
+        out.bytes(picture.as_bytes())?;
+        return match (tree.is_cut, args.dot) {
+            (false, _) => Ok(()),
+            (true, true) => out.line("// it goes on: --limit"),
+            (true, false) => out.line("%% it goes on: --limit"),
+        };
     }
     let told = tree.branches.iter().map(|branch| told(&snapshot, branch));
     let rows = dependants.iter().filter_map(|&id| snapshot.row_of_id(id));

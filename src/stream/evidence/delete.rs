@@ -15,7 +15,8 @@ pub enum Policy {
     Refuse,
     /// They stay as they are, and [rest on a deleted memory](Graph::rests_on_deleted) from then on.
     Keep,
-    /// They are deleted, too.
+    /// They are deleted, too. (What rests on them by way of a memory that was deleted before is none of them: that one
+    /// cites nothing any more.)
     Cascade,
 }
 
@@ -139,8 +140,12 @@ impl Deletion {
 }
 
 /// Deletes memories, and with what rests on them does as a policy says. It is decided by what the store holds when it is
-/// done: no memory that another one cites by then is deleted in spite of [`Policy::Refuse`]. (Threads that use
-/// [`Store::delete`] beside it are asked for no policy.) The evidence of every memory is read once.
+/// done: no memory that another one cites by then is deleted in spite of [`Policy::Refuse`]. The evidence of every memory is
+/// read once.
+///
+/// Threads that use [`Store::delete`] beside it are asked for no policy. One that uses [`Store::append`] may cite what was
+/// deleted since it looked; to look and append in one, it takes [`Store::exclusive`], as a
+/// [reflection](crate::stream::reflection::Reflect::append) does.
 ///
 /// # Errors
 /// [`DeletionError::Cited`] if the policy refuses, an id that no memory ever had, or a store that cannot be read or

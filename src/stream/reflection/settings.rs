@@ -42,7 +42,8 @@ pub struct Settings {
     pub attempts: usize,
     /// Who says whether evidence carries an insight.
     pub checking: Checking,
-    /// Whether an insight is refused whose check came to no end, or that could not be compared. If not, it is stored as [unchecked](super::Support::Unchecked).
+    /// Whether an insight is refused whose check came to no end, or that could not be compared. If not, it is stored as
+    /// [unchecked](super::Support::Unchecked).
     pub refuse_unchecked: bool,
     /// The ratings that a model may give an insight.
     pub ratings: RangeInclusive<u8>,
