@@ -116,14 +116,13 @@ impl Reflect {
             verdict: Verdict::Insights { parsed, refused },
             is_taken: false,
         });
-        self.pending = pending;
-        match self.pending.len() < self.settings.least {
-            true => self.judge(),
-            false => {
-                self.stage = Stage::EmbedInsights;
-                Ok(())
-            }
+        if pending.len() < self.settings.least {
+            // Nobody is asked about those that there are.
+            return self.judge();
         }
+        self.pending = pending;
+        self.stage = Stage::EmbedInsights;
+        Ok(())
     }
 
     /// Gate 3, for insights that have the embeddings they get.
