@@ -14,6 +14,7 @@
 //! | many small agents, or many queries | [`scoring::rank_each_into`], [`scoring::rank_many_into`] |
 //! | memories to keep in files | [`store::Store`] and [`stream::retrieve`] |
 //! | archives of another system | [`import`] |
+//! | questions with known answers | [`eval`] |
 //! | tools that want plain files | [`export`] |
 //! | doubts | [`oracle`], [`yardstick`] |
 //!
@@ -44,7 +45,7 @@
 //!
 //! | feature | brings |
 //! |---|---|
-//! | `store` (default) | [`store`], [`stream`] |
+//! | `store` (default) | [`store`], [`stream`], [`eval`] |
 //! | `rayon` (default) | [`Par::Rayon`] |
 //! | `serde` | `Serialize` on settings and results, `Deserialize` on settings |
 //! | `import` | [`import`], [`export`] |
@@ -59,6 +60,8 @@
 
 #[cfg(feature = "client")]
 pub mod client;
+#[cfg(feature = "store")]
+pub mod eval;
 #[cfg(feature = "import")]
 pub mod export;
 #[cfg(feature = "import")]
@@ -79,6 +82,11 @@ pub use parallel::Par;
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// The example of the page about measuring runs.
+#[cfg(all(doctest, feature = "serde"))]
+#[doc = include_str!("../docs/evaluating.md")]
+struct Evaluating;
 
 /// The examples of the page about migrating run.
 #[cfg(all(doctest, feature = "import"))]

@@ -8,8 +8,29 @@ pub const MICROSECONDS_PER_HOUR: NonZeroU64 = NonZeroU64::new(3_600_000_000).unw
 
 /// Weights, recency and normalisation. There is no default: the choice is visible in the caller's
 /// code. [`Preset`](super::Preset) has the named ones.
+#[cfg_attr(
+    feature = "serde",
+    doc = r##"
+With the feature `serde` it is read and written; `memorank tune` writes one as JSON. What is read is checked when it is
+used, or by [`check`](Scoring::check); a field that is not known is refused.
+
+```
+use memorank::scoring::Scoring;
+let json = r#"{
+    "weights": {"relevance": 1, "recency": 0.05, "importance": 0},
+    "recency": {"age": {"decay": 0.999, "ticks_per_unit": 3600000000, "since": "now"}},
+    "normalization": {"min-max": {"constant": 0.5}}
+}"#;
+let scoring: Scoring = serde_json::from_str(json)?;
+scoring.check()?;
+assert_eq!(scoring.decay(), Some(0.999));
+# Ok::<(), Box<dyn std::error::Error>>(())
+```
+"##
+)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Scoring {
     /// The weight of each normalised component.
     pub weights: Weights,
@@ -23,6 +44,7 @@ pub struct Scoring {
 /// the ties decide.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Weights {
     /// Weight of the cosine.
     pub relevance: f64,
@@ -35,7 +57,10 @@ pub struct Weights {
 /// The raw value of recency.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+#[cfg_attr(
+    feature = "serde",
+    serde(rename_all = "kebab-case", deny_unknown_fields)
+)]
 pub enum Recency {
     /// `decay ^ (age / ticks_per_unit)`. An access after the reference time has age 0.
     Age {
@@ -72,7 +97,10 @@ pub enum Since {
 /// What happens to raw values before they are weighted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+#[cfg_attr(
+    feature = "serde",
+    serde(rename_all = "kebab-case", deny_unknown_fields)
+)]
 pub enum Normalization {
     /// Min-max over the candidates: `(x - min) / (max - min)`.
     MinMax {

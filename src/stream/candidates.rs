@@ -45,6 +45,21 @@ impl<'s> CandidateSet<'s> {
     }
 }
 
+/// The rows that compete, as the preset's rule lists them. Some may have no vector.
+pub(crate) fn candidate_rows(snapshot: &Snapshot, ask: &Ask<'_>) -> Result<Vec<u32>, StreamError> {
+    let masked = |words: &[u64]| {
+        let mut rows: Vec<u32> = Mask::of(words).descending().map(|row| row as u32).collect();
+        rows.reverse();
+        rows
+    };
+    Ok(match CandidateSet::new(snapshot, ask)? {
+        CandidateSet::All => (0..snapshot.rows() as u32).collect(),
+        CandidateSet::Live(words) => masked(words),
+        CandidateSet::Mask(mask) => masked(mask.words()),
+        CandidateSet::List(rows) => rows,
+    })
+}
+
 /// Whether a preset's rule takes the memory in a row.
 pub(super) fn follows(
     rule: CandidateRule,

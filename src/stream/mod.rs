@@ -51,6 +51,8 @@ use crate::store::{Agent, ReadError, Snapshot};
 use candidates::CandidateSet;
 use thiserror::Error;
 
+pub(crate) use candidates::candidate_rows;
+
 pub use budget::{Budget, BytesPerFour, CountTokens, Overflow};
 pub use decay::{Decays, DecaysError, KindDecay};
 pub use draft::{Draft, Embedding, Importance};
@@ -120,7 +122,7 @@ impl<'a> Ask<'a> {
 
     /// Refuses the vectors of another model, and of another dimension, even where there is nothing to compare them
     /// with.
-    fn check_embedding(&self, snapshot: &Snapshot) -> Result<(), StreamError> {
+    pub(crate) fn check_embedding(&self, snapshot: &Snapshot) -> Result<(), StreamError> {
         OtherModel::check(snapshot.model(), self.model)?;
         let (found, expected) = (self.embedding.len(), snapshot.dim().get());
         match found == expected {
