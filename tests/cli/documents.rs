@@ -46,6 +46,9 @@ fn documents() -> Vec<Value> {
     run(["import", "npy", &source, &third]).ok();
     let query = stage.write("q.json", "[1, 0]");
     let questions = stage.write("questions.jsonl", "{\"like\": \"a\"}\n");
+    let judged = "{\"vector\": [1, 0], \"relevant\": [\"a\"], \"category\": 1}\n";
+    let judged = stage.write("judged.jsonl", judged.repeat(5));
+    let scoring = stage.at("scoring.json");
     let text = stage.at("text");
     run(["create", &text]).ok();
     run(["add", &text, "a text"]).ok();
@@ -83,6 +86,28 @@ fn documents() -> Vec<Value> {
         &["show", &store, "a", "--json"],
         &["show", &store, "b", "--json"],
         &["info", &store, "--json"],
+        &["eval", &store, &judged, "--json"],
+        &["tune", &store, &judged, "--out", &scoring, "--json"],
+        &["sweep", &store, &judged, "--scoring", &scoring, "--json"],
+        &[
+            "query",
+            &store,
+            "--like",
+            "a",
+            "--scoring",
+            &scoring,
+            "--json",
+        ],
+        &[
+            "explain",
+            &store,
+            "a",
+            "--like",
+            "a",
+            "--scoring",
+            &scoring,
+            "--json",
+        ],
         &["bench", &store, "--rounds", "1", "--json"],
         &["demo", "--memories", "20", "--dim", "2", "--json"],
     ] {
@@ -167,11 +192,12 @@ fn with_unknown_evidence(stage: &Stage) -> Value {
 /// What `history` and `replay` say, such that every field of an answer occurs.
 fn histories(stage: &Stage, source: &str) -> Vec<Value> {
     let (vectors, texts, query) = (stage.at("H"), stage.at("text"), stage.at("q.json"));
+    let scoring = stage.at("scoring.json");
     run(["import", "npy", source, &vectors]).ok();
     let mut all = Vec::new();
     for args in [
         &[&vectors, "--like", "a", "--explain", "--budget", "1"][..],
-        &[&vectors, "--vector", &query],
+        &[&vectors, "--vector", &query, "--scoring", &scoring],
         &[&texts, "--text", "a"],
     ] {
         let (store, asked) = (args[0], &args[1..]);
@@ -205,7 +231,8 @@ fn fields(value: &Value, into: &mut BTreeSet<String>) {
                 let hex = name == "payload" && value.get("hex").is_some();
                 // Answers are documents of their own.
                 if ![
-                    "payload", "settings", "kinds", "filter", "answers", "attempts", "counts",
+                    "payload", "settings", "scoring", "kinds", "filter", "answers", "attempts",
+                    "counts",
                 ]
                 .contains(&name.as_str())
                     || hex
@@ -278,6 +305,7 @@ fn each_command_has_its_schema() {
         "delete",
         "demo",
         "embed",
+        "eval",
         "evidence",
         "explain",
         "export",
@@ -293,7 +321,9 @@ fn each_command_has_its_schema() {
         "repair",
         "replay",
         "show",
+        "sweep",
         "touch",
+        "tune",
         "verify",
     ];
     assert!(

@@ -138,6 +138,7 @@ const QUESTION: &[&str] = &[
     "vector-index",
     "model",
     "preset",
+    "scoring",
     "relevance",
     "recency",
     "importance",
@@ -396,10 +397,47 @@ fn flags_of_the_others() {
         "expiry",
         "no-touch",
     ];
-    let computed = ["preset", "relevance", "recency", "importance", "decay", "k"];
+    let computed = [
+        "preset",
+        "scoring",
+        "relevance",
+        "recency",
+        "importance",
+        "decay",
+        "k",
+    ];
     complete(
         &["reflect"],
         &[&when[..], &models, &how, &computed, &["json"]].concat(),
+    );
+    // Each is given in `eval`, `tune` and `sweep`, and those of questions in `filters` and `agents`.
+    let asked = [
+        "model",
+        "now",
+        "agent",
+        "threads",
+        "future",
+        "superseded",
+        "json",
+    ];
+    let drawn = ["resamples", "seed", "svg"];
+    complete(
+        &["eval"],
+        &[FILTERS, &asked, &drawn, &["compare", "measure"]].concat(),
+    );
+    let tried = [
+        "folds",
+        "measure",
+        "recency",
+        "importance",
+        "decay",
+        "half-life",
+        "out",
+    ];
+    complete(&["tune"], &[FILTERS, &asked, &drawn, &tried].concat());
+    complete(
+        &["sweep"],
+        &[FILTERS, &asked, &computed, &["factors", "svg"]].concat(),
     );
     complete(&[], &["json", "version"]);
 

@@ -24,6 +24,11 @@ fn every_command_has_the_four_exit_codes() {
     run(["replay", &store, &sequence, "--like", "g1"]).ok();
     run(["importance", &store, "g1", "--set", "3"]).ok();
     run(["bench", &store, "--rounds", "1"]).ok();
+    let judged = "{\"vector\": [1, 0], \"relevant\": [\"g1\"]}\n".repeat(5);
+    let judged = stage.write("judged.jsonl", judged);
+    run(["eval", &store, &judged]).ok();
+    run(["tune", &store, &judged]).ok();
+    run(["sweep", &store, &judged]).ok();
     run(["touch", &store, "g1"]).ok();
     run(["create", &stage.at("made")]).ok();
     run(["add", &stage.at("made"), "a text"]).ok();
@@ -57,6 +62,12 @@ fn every_command_has_the_four_exit_codes() {
         &["replay", &store, &sequence, "--like", "g9"],
         &["importance", &none, "g1", "--reset"],
         &["bench", &none],
+        &["eval", &none, &judged],
+        &["eval", &store, &none],
+        &["tune", &none, &judged],
+        &["tune", &store, &none],
+        &["sweep", &none, &judged],
+        &["sweep", &store, &none],
         &["evidence", &none, "g1"],
         &["evidence", &store, "g9"],
         &["integrity", &none],
@@ -167,6 +178,11 @@ fn every_command_has_the_four_exit_codes() {
         &["export"],
         &["export", &store],
         &["bench"],
+        &["eval"],
+        &["eval", &store],
+        &["eval", &store, &judged, &store],
+        &["tune", &store],
+        &["sweep", &store],
         &["delete"],
         &["delete", &store],
         &["checkpoint"],
@@ -201,6 +217,9 @@ fn every_command_has_the_four_exit_codes() {
         &["replay", &broken, "1", "--like", "g1"],
         &["importance", &broken, "g1", "--reset"],
         &["bench", &broken],
+        &["eval", &broken, &judged],
+        &["tune", &broken, &judged],
+        &["sweep", &broken, &judged],
         &["delete", &broken, "g1"],
         &["embed", &broken],
         &["checkpoint", &broken],

@@ -74,7 +74,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     let filter = put.filter(question, &narrowed);
     let ask = question.ask(&put, &preset, &filter, decays.as_ref());
     let mut workspace = Workspace::with_kernel(kernel);
-    let explanation = on_threads(question.threads, |par| {
+    let explanation = on_threads(question.asking.threads, |par| {
         stream::explain(&snapshot, &ask, id, par, &mut workspace)
     })??;
 

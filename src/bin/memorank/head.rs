@@ -1,7 +1,7 @@
 //! What the answers of `query`, `explain` and `replay` begin with: what was asked, of what, and how it was computed.
 
 use crate::failure::Failure;
-use crate::output::{Output, grouped};
+use crate::output::{Output, escaped, grouped};
 use crate::question::{Competing, Put, Question, Source};
 use crate::settings::Told;
 use crate::table::print_ranges;
@@ -17,6 +17,9 @@ pub struct Head<'a> {
     pub store: &'a str,
     pub query: &'a Source,
     preset: &'a str,
+    /// Where the scoring is from, if it is not the preset's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scoring_file: Option<String>,
     pub settings: Told<'a>,
     filter: &'a Competing,
     agent: u32,
@@ -40,10 +43,12 @@ impl<'a> Head<'a> {
         decays: Option<&'a Decays>,
         kernel: Kernel,
     ) -> Head<'a> {
+        let scoring = question.settings.scoring.as_ref();
         Head {
             store,
             query: put.source,
             preset: &question.settings.preset,
+            scoring_file: scoring.map(|path| path.display().to_string()),
             settings: Told::new(preset, decays),
             filter: &question.competing,
             agent: put.agent.0,
@@ -69,8 +74,12 @@ impl<'a> Head<'a> {
 
     pub fn print(&self, warnings: &[Warning], out: &mut Output) -> Result<(), Failure> {
         let Head { now, whence, .. } = self;
+        let scoring = match &self.scoring_file {
+            Some(file) => format!(" with {}", escaped(file)),
+            None => String::new(),
+        };
         out.line(format_args!(
-            "{} candidates of {} memories, preset {}, now {now}{whence}",
+            "{} candidates of {} memories, preset {}{scoring}, now {now}{whence}",
             grouped(self.candidates),
             grouped(self.memories),
             self.preset,

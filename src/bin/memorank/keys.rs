@@ -43,7 +43,8 @@ pub fn name(snapshot: &Snapshot, id: u64) -> Result<String, ReadError> {
     Ok(key.map_or_else(|| format!("id {id}"), str::to_owned))
 }
 
-fn find(snapshot: &Snapshot, key: &str) -> Result<Option<usize>, ReadError> {
+/// The row of the memory with this key, or else this id, if there is one.
+pub fn find(snapshot: &Snapshot, key: &str) -> Result<Option<usize>, ReadError> {
     let of_id = || snapshot.row_of_id(key.parse().ok()?);
     Ok(snapshot.row_of_key(key)?.or_else(of_id))
 }

@@ -17,7 +17,9 @@ mod compact;
 mod create;
 mod delete;
 mod demo;
+mod destination;
 mod embed;
+mod eval;
 mod evidence;
 mod explain;
 mod export;
@@ -31,9 +33,11 @@ mod import;
 mod importance;
 mod info;
 mod integrity;
+mod judged;
 mod keys;
 mod list;
 mod manual;
+mod mixes;
 mod models;
 mod opened;
 mod output;
@@ -43,11 +47,15 @@ mod question;
 mod reflect;
 mod repair;
 mod replay;
+mod resampling;
 mod settings;
 mod show;
+mod svg;
+mod sweep;
 mod table;
 mod threads;
 mod touch;
+mod tune;
 mod values;
 mod verify;
 mod wanted;
@@ -126,6 +134,12 @@ enum Command {
     Checkpoint(checkpoint::Args),
     /// Write the columns anew without the deleted memories; ids and keys stay.
     Compact(compact::Args),
+    /// Measure how well scorings find the memories that answer questions, side by side.
+    Eval(eval::Args),
+    /// Look for the weights and the decay that find most, by cross-validation.
+    Tune(tune::Args),
+    /// Tell how much of a ranking hangs on each weight.
+    Sweep(sweep::Args),
     /// Measure how fast a store is ranked, beside the plain read of the same bytes.
     Bench(bench::Args),
     /// Print completions of the command line for a shell.
@@ -161,6 +175,9 @@ fn main() -> ExitCode {
         Command::Delete(args) => delete::run(&args, &mut out),
         Command::Checkpoint(args) => checkpoint::run(&args, &mut out),
         Command::Compact(args) => compact::run(&args, &mut out),
+        Command::Eval(args) => eval::run(&args, &mut out),
+        Command::Tune(args) => tune::run(&args, &mut out),
+        Command::Sweep(args) => sweep::run(&args, &mut out),
         Command::Bench(args) => bench::run(&args, &mut out),
         Command::Completions(args) => manual::completions(&args, &mut out),
         Command::Man(args) => manual::manual(&args, &mut out),

@@ -100,7 +100,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     });
     let asks: Vec<Retrieve<'_>> = asks.collect();
     let mut workspace = Workspace::with_kernel(kernel);
-    let mut retrieved = on_threads(wanted.question.threads, |par| {
+    let mut retrieved = on_threads(wanted.question.asking.threads, |par| {
         answer(&stores, &asks, order, par, &mut workspace)
     })??;
     let (touched, touch) = args.touching.touched(&stores, &asks, &mut retrieved);

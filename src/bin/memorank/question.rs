@@ -32,9 +32,20 @@ pub struct Question {
         allow_negative_numbers = true
     )]
     vector_index: usize,
+    #[command(flatten)]
+    pub asking: Asking,
+    #[command(flatten)]
+    pub settings: Settings,
+    #[command(flatten)]
+    pub competing: Competing,
+}
+
+/// Who asks, when, and how.
+#[derive(clap::Args)]
+pub struct Asking {
     /// The embedding model's name: an error if the store was made by another.
     #[arg(long)]
-    model: Option<String>,
+    pub model: Option<String>,
     /// The moment of asking (RFC 3339); by default the newest last access in the store.
     #[arg(long, value_name = "TIME")]
     pub now: Option<Moment>,
@@ -44,10 +55,6 @@ pub struct Question {
     /// How many threads, at most 1024; 0 for one per core.
     #[arg(long, default_value_t = 0, value_parser = threads, allow_negative_numbers = true)]
     pub threads: usize,
-    #[command(flatten)]
-    pub settings: Settings,
-    #[command(flatten)]
-    pub competing: Competing,
 }
 
 /// Which memories compete.
@@ -180,18 +187,13 @@ impl Question {
                 Cow::Owned(embedding.ok_or_else(none)?)
             }
         };
-        let agent = Agent(asked.agent.or(self.agent).unwrap_or(Agent::OWN.0));
-        let asked_at = asked.now.or(self.now).map(|now| now.0);
-        let newest = opened::newest_access(snapshot, agent);
+        let agent = self.asking.agent(asked.agent);
+        let (now, whence) = self.asking.moment(asked.now, snapshot, agent);
         Ok(Put {
             source: &asked.source,
             agent,
-            now: asked_at.or(newest).unwrap_or(0),
-            whence: match (asked_at, newest) {
-                (Some(_), _) => "",
-                (None, Some(_)) => " (the newest last access)",
-                (None, None) => " (there is no last access)",
-            },
+            now,
+            whence,
             embedding,
             exclude,
         })
@@ -207,10 +209,44 @@ impl Question {
     ) -> Ask<'a> {
         Ask {
             agent: put.agent,
-            model: self.model.as_deref(),
+            model: self.asking.model.as_deref(),
             filter,
             decays,
             ..Ask::new(&put.embedding, put.now, preset)
+        }
+    }
+}
+
+impl Asking {
+    /// Who asks a question that may say so itself.
+    pub fn agent(&self, own: Option<u32>) -> Agent {
+        Agent(own.or(self.agent).unwrap_or(Agent::OWN.0))
+    }
+
+    /// The moment of a question that may have its own, and why it is that one.
+    pub fn moment(
+        &self,
+        own: Option<Moment>,
+        snapshot: &Snapshot,
+        agent: Agent,
+    ) -> (i64, &'static str) {
+        match own.or(self.now) {
+            Some(now) => (now.0, ""),
+            None => match opened::newest_access(snapshot, agent) {
+                Some(newest) => (newest, " (the newest last access)"),
+                None => (0, " (there is no last access)"),
+            },
+        }
+    }
+}
+
+impl Competing {
+    /// Which memories compete, but for these ids.
+    pub fn filter<'a>(&self, narrowed: &'a Narrowed<'_>, exclude: &'a [u64]) -> Filter<'a> {
+        Filter {
+            future: self.future,
+            superseded: self.superseded,
+            ..narrowed.without(exclude)
         }
     }
 }
@@ -233,14 +269,7 @@ impl Put<'_> {
 
     /// Which memories compete for it.
     pub fn filter<'a>(&'a self, question: &Question, narrowed: &'a Narrowed<'_>) -> Filter<'a> {
-        let Competing {
-            future, superseded, ..
-        } = question.competing;
-        Filter {
-            future,
-            superseded,
-            ..narrowed.without(&self.exclude)
-        }
+        question.competing.filter(narrowed, &self.exclude)
     }
 }
 

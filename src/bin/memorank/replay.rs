@@ -57,8 +57,8 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     let kernel = Kernel::new(Isa::from_env()?)?;
     let mut asked = question.only("retrieval is replayed")?;
     let (snapshot, touched) = opened::to_read(&args.store)?.before(args.sequence)?;
-    asked.agent = question.agent.or(Some(touched.agent.0));
-    asked.now = question.now.or(Some(Moment(touched.now)));
+    asked.agent = question.asking.agent.or(Some(touched.agent.0));
+    asked.now = question.asking.now.or(Some(Moment(touched.now)));
 
     // Keys, kinds and rows are those of then, too.
     let store = args.store.display().to_string();
@@ -68,7 +68,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     let again = wanted.retrieve(&terms, &put, &preset, &filter);
     let mut workspace = Workspace::with_kernel(kernel);
     let before = (snapshot.clone(), touched);
-    let mut replayed = on_threads(question.threads, |par| {
+    let mut replayed = on_threads(question.asking.threads, |par| {
         replay_from(before, &again, par, &mut workspace)
     })??;
     replayed.retrieved.sequence = Some(args.sequence);

@@ -1,13 +1,14 @@
 //! What is computed: a preset, and what flags change of it.
 
 use crate::failure::Failure;
-use crate::filters;
 use crate::values::whole;
-use memorank::scoring::{Preset, Touch};
+use crate::{files, filters};
+use memorank::scoring::{Preset, Scoring, Touch};
 use memorank::store::{Kind, Snapshot};
 use memorank::stream::{Decays, KindDecay};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 #[derive(clap::Args)]
@@ -16,6 +17,9 @@ pub struct Settings {
     /// Weights, decay, normalisation, ties and order as a whole.
     #[arg(long, default_value = "paper", value_parser = Preset::NAMES)]
     pub preset: String,
+    /// A file with a scoring as JSON, as `tune` writes it: weights, recency and normalisation, instead of the preset's.
+    #[arg(long, value_name = "FILE")]
+    pub scoring: Option<PathBuf>,
     /// The weight of relevance, instead of the preset's.
     #[arg(long, value_name = "WEIGHT", allow_negative_numbers = true)]
     relevance: Option<f64>,
@@ -84,6 +88,9 @@ impl Settings {
         let named = Preset::named(&self.preset);
         let mut preset =
             named.ok_or_else(|| usage(format!("no preset is called {:?}", self.preset)))?;
+        if let Some(path) = &self.scoring {
+            preset.scoring = scoring_of(path)?;
+        }
         let weights = &mut preset.scoring.weights;
         weights.relevance = self.relevance.unwrap_or(weights.relevance);
         weights.recency = self.recency.unwrap_or(weights.recency);
@@ -142,6 +149,21 @@ impl Settings {
         }
         Ok(self.decays_by_kind().then_some(decays))
     }
+}
+
+/// More is no scoring: a device without an end, say.
+const SCORING_BYTES: u64 = 1 << 20;
+
+/// The scoring that a file holds as JSON, in range.
+pub fn scoring_of(path: &Path) -> Result<Scoring, Failure> {
+    let told = |what: String| Failure::Error(format!("{}: {what}", path.display()).into());
+    let bytes = files::read(path, SCORING_BYTES).map_err(|e| told(e.to_string()))?;
+    if bytes.len() as u64 > SCORING_BYTES {
+        return Err(told("more than 1 MiB is no scoring".to_owned()));
+    }
+    let scoring: Scoring = serde_json::from_slice(&bytes).map_err(|e| told(e.to_string()))?;
+    scoring.check().map_err(|e| told(e.to_string()))?;
+    Ok(scoring)
 }
 
 /// What is computed, for documents.

@@ -58,17 +58,27 @@ pub fn print_columns<const N: usize>(
     lines: impl Iterator<Item = [String; N]>,
     out: &mut Output,
 ) -> Result<(), Failure> {
-    let lines: Vec<_> = lines.collect();
-    let widest: [usize; N] = std::array::from_fn(|i| {
-        let cells = lines.iter().map(|line| width(&line[i]));
-        cells.chain([width(names[i])]).max().unwrap_or(0)
-    });
-    let join = |cells: &[String; N]| {
-        let padded = (cells.iter().zip(widest)).map(|(cell, widest)| padded(cell, widest));
+    let lines = lines.map(Vec::from).collect();
+    print_table(names.map(str::to_owned).to_vec(), lines, out)
+}
+
+/// [`print_columns`] of as many columns as there are names. No line has more cells.
+pub fn print_table(
+    names: Vec<String>,
+    lines: Vec<Vec<String>>,
+    out: &mut Output,
+) -> Result<(), Failure> {
+    let mut widest: Vec<usize> = names.iter().map(|name| width(name)).collect();
+    for line in &lines {
+        let cells = widest.iter_mut().zip(line);
+        cells.for_each(|(widest, cell)| *widest = width(cell).max(*widest));
+    }
+    let join = |cells: &[String]| {
+        let padded = (cells.iter().zip(&widest)).map(|(cell, &widest)| padded(cell, widest));
         padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
     if !lines.is_empty() {
-        out.heading(join(&names.map(str::to_owned)))?;
+        out.heading(join(&names))?;
     }
     lines.iter().try_for_each(|line| out.line(join(line)))
 }

@@ -1,4 +1,4 @@
-//! The chart of a bench: from figures to one SVG that needs nothing else and is readable in light and dark.
+//! The chart of a bench.
 //!
 //! Two panels. *Roofline*: bytes per second of plain read, cosine scan and ranking as bars, the plain read
 //! being the roof. *Growth*: the ranking's speed as a share of the plain read's, over the number of
@@ -6,7 +6,8 @@
 
 use super::measure::{Figures, Growth, Roofline, Speed};
 use super::threads;
-use crate::output::{escaped, grouped, one_line};
+use crate::output::grouped;
+use crate::svg::{LEFT, Shape, Svg, TICKS_BELOW, TOP, Ticks, Title, UNIT_BELOW};
 use std::fmt::Write;
 
 /// What the chart tells.
@@ -20,46 +21,19 @@ pub struct Chart<'a> {
     pub figures: &'a Figures,
 }
 
-const WIDTH: f64 = 920.0;
-const TOP: f64 = 86.0;
-/// The left edge of a panel's text.
-const LEFT: f64 = 28.0;
 const MIDDLE: f64 = 492.0;
 /// The height of three bars and what they are called.
 const LANE: f64 = 122.0;
-/// Both panels' axes of x: their ticks, and what they count.
-const TICKS_BELOW: f64 = 19.0;
-const UNIT_BELOW: f64 = 39.0;
 
 const STYLE: &str = "\
-text { font-family: system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif; font-size: 12px; fill: #1f2328; }
-.name { font-size: 17px; font-weight: 600; }
-.panel { font-size: 13px; font-weight: 600; }
-.value { font-size: 11px; }
-.muted { fill: #59636e; }
-.middle { text-anchor: middle; }
-.end { text-anchor: end; }
-.halo { stroke: #ffffff; stroke-width: 3px; stroke-linejoin: round; paint-order: stroke; }
-.background { fill: #ffffff; }
-.axis { stroke: #818b98; stroke-width: 1; }
-.grid { stroke: #d1d9e0; stroke-width: 1; }
-.roof { stroke: #59636e; stroke-width: 1.5; stroke-dasharray: 4 3; }
 .read { fill: #9aa4af; }
 .scan { fill: #0969da; }
 .ranking { fill: #c2410c; }
-.series { fill: none; stroke-width: 2; stroke-linejoin: round; }
 .one { stroke: #0f766e; }
 .all { stroke: #8250df; }
 .one.mark { fill: #0f766e; }
 .all.mark { fill: #8250df; }
 @media (prefers-color-scheme: dark) {
-text { fill: #e6edf3; }
-.muted { fill: #9198a1; }
-.halo { stroke: #0d1117; }
-.background { fill: #0d1117; }
-.axis { stroke: #656c76; }
-.grid { stroke: #2a313c; }
-.roof { stroke: #9198a1; }
 .read { fill: #656c76; }
 .scan { fill: #4493f8; }
 .ranking { fill: #f0883e; }
@@ -69,6 +43,9 @@ text { fill: #e6edf3; }
 .all.mark { fill: #ab7df8; }
 }
 ";
+
+/// One thread's series and that of all.
+const LANES: [(&str, Shape); 2] = [("one", Shape::Circle), ("all", Shape::Square)];
 
 /// GB/s: 31.4, 3.14, 0.314.
 pub fn speed(gb_per_s: f64) -> String {
@@ -99,31 +76,17 @@ pub fn svg(chart: &Chart<'_>) -> String {
     let figures = chart.figures;
     let bottom = TOP + 28.0 + LANE * figures.roofline.len().max(2) as f64;
     let height = bottom + UNIT_BELOW + 19.0;
-    let name = one_line(chart.name, 70);
-    let mut out = Svg(String::new());
-    out.line(format_args!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" \
-         height=\"{height}\" role=\"img\" aria-labelledby=\"title description\">"
-    ));
-    out.line(format_args!(
-        "<title id=\"title\">memorank bench: {}</title>",
-        quoted(&name)
-    ));
-    out.line(format_args!(
-        "<desc id=\"description\">{}</desc>",
-        quoted(&description(chart))
-    ));
-    out.line(format_args!("<style>\n{STYLE}</style>"));
-    out.line(format_args!(
-        "<rect class=\"background\" width=\"{WIDTH}\" height=\"{height}\"/>"
-    ));
-    out.text("name", LEFT, 34.0, &name);
-    let told = format!("{}, {}", chart.subject, chart.method);
-    out.text("muted", LEFT, 55.0, &told);
+    let title = Title {
+        of: "memorank bench",
+        name: chart.name,
+        below: &format!("{}, {}", chart.subject, chart.method),
+        description: &description(chart),
+        style: STYLE,
+    };
+    let mut out = Svg::new(&title, height);
     roofline(&mut out, &figures.roofline);
     growth(&mut out, &figures.growth, bottom);
-    out.line(format_args!("</svg>"));
-    out.0
+    out.finish()
 }
 
 /// All figures in words.
@@ -255,17 +218,9 @@ fn growth(out: &mut Svg, points: &[Growth], bottom: f64) {
     out.text("muted middle", centre, bottom + UNIT_BELOW, unit);
 
     let at = |point: &Growth| (x(point.memories), y(point.ranking.of_plain_read));
-    for (lane, class) in lanes.iter().zip(["one", "all"]) {
-        let path: Vec<_> = lane
-            .iter()
-            .map(at)
-            .map(|(x, y)| format!("{x:.1},{y:.1}"))
-            .collect();
-        let path = path.join(" ");
-        out.line(format_args!(
-            "<polyline class=\"series {class}\" points=\"{path}\"/>"
-        ));
-        lane.iter().for_each(|point| out.mark(class, at(point)));
+    for (lane, (class, shape)) in lanes.iter().zip(LANES) {
+        out.polyline(class, lane.iter().map(at));
+        (lane.iter()).for_each(|point| out.mark(class, shape, at(point)));
     }
     // The higher share of a size above its point, the lower one below.
     for memories in valued {
@@ -280,61 +235,16 @@ fn growth(out: &mut Svg, points: &[Growth], bottom: f64) {
 
     let mut left = EDGES[0];
     let legend = TOP + 28.0;
-    for (lane, class) in lanes.iter().zip(["one", "all"]) {
+    for (lane, (class, shape)) in lanes.iter().zip(LANES) {
         let y = legend - 4.0;
         out.rule(&format!("series {class}"), (left, y), (left + 24.0, y));
-        out.mark(class, (left + 12.0, y));
+        out.mark(class, shape, (left + 12.0, y));
         out.text("muted", left + 31.0, legend, &threads(lane[0].threads));
         left += 122.0;
     }
     let y = legend - 4.0;
     out.rule("roof", (left, y), (left + 24.0, y));
     out.text("muted", left + 31.0, legend, "plain read");
-}
-
-/// Evenly spaced values from 0 to one that is not below what is shown.
-struct Ticks {
-    step: f64,
-    steps: usize,
-    decimals: usize,
-}
-
-impl Ticks {
-    /// At most five steps of 1, 2 or 5 times a power of ten.
-    fn upto(largest: f64) -> Ticks {
-        let largest = largest.max(1e-9);
-        let mut power = largest.log10().floor() as i32 - 1;
-        loop {
-            for factor in [1.0, 2.0, 5.0] {
-                let step = factor * 10f64.powi(power);
-                let steps = (largest / step - 1e-9).ceil().max(1.0) as usize;
-                if steps <= 5 {
-                    let decimals = power.min(0).unsigned_abs() as usize;
-                    return Ticks {
-                        step,
-                        steps,
-                        decimals,
-                    };
-                }
-            }
-            power += 1;
-        }
-    }
-
-    fn last(&self) -> f64 {
-        self.step * self.steps as f64
-    }
-
-    fn values(&self) -> impl Iterator<Item = f64> {
-        (0..=self.steps).map(|i| self.step * i as f64)
-    }
-
-    fn label(&self, tick: f64) -> String {
-        match tick {
-            0.0 => "0".to_owned(),
-            _ => format!("{tick:.0$}", self.decimals),
-        }
-    }
 }
 
 /// 999, 1k, 1.5k, 1.23M.
@@ -355,59 +265,6 @@ fn compact(n: usize) -> String {
         false => &text,
     };
     format!("{text}{unit}")
-}
-
-/// Text for an XML document: no markup, no character that XML does not allow.
-fn quoted(text: &str) -> String {
-    let mut out = String::new();
-    for c in escaped(text).chars() {
-        match c {
-            '&' => out += "&amp;",
-            '<' => out += "&lt;",
-            '>' => out += "&gt;",
-            '"' => out += "&quot;",
-            '\u{fffe}' | '\u{ffff}' => out.push(char::REPLACEMENT_CHARACTER),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
-/// The document so far, an element a line.
-struct Svg(String);
-
-impl Svg {
-    fn line(&mut self, line: std::fmt::Arguments<'_>) {
-        // Writing to a String does not fail.
-        let _ = writeln!(self.0, "{line}");
-    }
-
-    fn text(&mut self, class: &str, x: f64, y: f64, text: &str) {
-        let text = quoted(text);
-        self.line(format_args!(
-            "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\">{text}</text>"
-        ));
-    }
-
-    fn rule(&mut self, class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
-        self.line(format_args!(
-            "<line class=\"{class}\" x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\"/>"
-        ));
-    }
-
-    /// A round point on one thread, a square one on all: not told apart by colour alone.
-    fn mark(&mut self, class: &str, (x, y): (f64, f64)) {
-        match class {
-            "one" => self.line(format_args!(
-                "<circle class=\"{class} mark\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\"/>"
-            )),
-            _ => self.line(format_args!(
-                "<rect class=\"{class} mark\" x=\"{:.1}\" y=\"{:.1}\" width=\"7\" height=\"7\"/>",
-                x - 3.5,
-                y - 3.5
-            )),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! `memorank bench`: how fast a store is ranked, beside the plain read of the same bytes.
 
 mod chart;
-mod file;
 mod measure;
 mod part;
 mod scan;
 
 use crate::demo::Verdict;
+use crate::destination::Destination;
 use crate::failure::Failure;
 use crate::opened::{self, newest_access};
 use crate::output::{Output, escaped, grouped, progress};
@@ -14,7 +14,6 @@ use crate::show;
 use crate::threads::on_threads;
 use crate::values::whole;
 use chart::{Chart, share, speed};
-use file::Destination;
 use measure::{Figures, Subject};
 use memorank::Par;
 use memorank::import::timestamp::format_us;
@@ -80,9 +79,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     let snapshot = opened::to_read(&args.store)?.snapshot();
     let with_vector = with_vector(args, &snapshot)?;
     // Before minutes of measuring.
-    let svg = args.svg.as_ref();
-    let svg = svg.map(|path| Destination::new(path, &args.store));
-    let svg = svg.transpose()?;
+    let svg = Destination::of(args.svg.as_deref(), [&*args.store])?;
 
     let mut preset = Preset::paper();
     preset.k = args.k;

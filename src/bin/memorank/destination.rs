@@ -11,8 +11,11 @@ pub struct Destination(PathBuf);
 impl Destination {
     /// Finds out now what would be an error later: makes a file in the folder, and removes it.
     ///
-    /// `store` is a folder that the file may not lie in.
-    pub fn new(path: &Path, store: &Path) -> Result<Destination, Failure> {
+    /// `stores` are folders that the file may not lie in.
+    pub fn new<'a>(
+        path: &Path,
+        stores: impl IntoIterator<Item = &'a Path>,
+    ) -> Result<Destination, Failure> {
         let failed = |e| cannot(path, &e);
         match fs::metadata(path) {
             // A rename would put the file in the place of a device or pipe.
@@ -26,14 +29,24 @@ impl Destination {
         // Behind a link, the file is replaced and the link stays.
         let destination = Destination(fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()));
         let folder = fs::canonicalize(destination.folder()).map_err(failed)?;
-        if folder.starts_with(fs::canonicalize(store).map_err(failed)?) {
-            return Err(failed(io::Error::other("it would lie in the store")));
+        for store in stores {
+            if folder.starts_with(fs::canonicalize(store).map_err(failed)?) {
+                return Err(failed(io::Error::other("it would lie in the store")));
+            }
         }
         if path.file_name().is_none() {
             return Err(failed(io::ErrorKind::InvalidInput.into()));
         }
         destination.temporary().map_err(failed)?;
         Ok(destination)
+    }
+
+    /// The same, of a file that may be wanted.
+    pub fn of<'a>(
+        path: Option<&Path>,
+        stores: impl IntoIterator<Item = &'a Path>,
+    ) -> Result<Option<Destination>, Failure> {
+        path.map(|path| Destination::new(path, stores)).transpose()
     }
 
     /// Writes the file: whole, or not at all.
@@ -50,8 +63,8 @@ impl Destination {
 
     fn temporary(&self) -> io::Result<tempfile::NamedTempFile<File>> {
         tempfile::Builder::new()
-            .prefix(".memorank-bench-")
-            // Private by default; a chart gets what the user's other files get.
+            .prefix(".memorank-")
+            // Private by default; a chart or setting gets what the user's other files get.
             .make_in(self.folder(), |path| File::create_new(path))
     }
 

@@ -1,0 +1,274 @@
+//! `memorank eval`: scorings side by side, on questions whose right answers are known.
+
+mod chart;
+
+use crate::destination::Destination;
+use crate::failure::Failure;
+use crate::judged::{self, Answers, Judged, Subject, Told, with_collections};
+use crate::mixes::{self, COSINE};
+use crate::output::{Output, escaped, grouped, one_line};
+use crate::resampling::Resampling;
+use crate::table::print_table;
+use crate::threads::on_threads;
+use memorank::eval::{Bootstrap, Evaluation, Gain, Measure, evaluate, mean};
+use memorank::kernel::{Isa, Kernel};
+use memorank::scoring::{CandidateRule, Preset, Scoring, Ties, Workspace};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    judged: Judged,
+    /// What is compared; given several times, these, each with the first. `cosine` (relevance alone), a preset's name,
+    /// weights as in `relevance=1,recency=0.1,half-life=7d` (also `importance`, and `decay` per hour), or a file with a scoring
+    /// as JSON, as `tune` writes it. By default cosine and all presets.
+    #[arg(long, value_name = "SCORING")]
+    compare: Vec<String>,
+    /// What is measured: recall@K, precision@K, mrr, mrr@K, ndcg or ndcg@K; given several times, these. The chart and the
+    /// table of categories show the first.
+    #[arg(
+        long,
+        value_name = "MEASURE",
+        default_values = ["recall@10", "precision@10", "mrr", "ndcg@10"]
+    )]
+    measure: Vec<Measure>,
+    #[command(flatten)]
+    resampling: Resampling,
+    /// Write a chart to this file, replacing one that is there.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    collections: Vec<&'a Told>,
+    questions: usize,
+    isa: &'static str,
+    #[serde(flatten)]
+    bootstrap: &'a Resampling,
+    scorings: Vec<Scored<'a>>,
+}
+
+#[derive(Serialize)]
+struct Scored<'a> {
+    name: &'a str,
+    settings: Settings<'a>,
+    /// Relevant memories that do not compete: no scoring with this rule finds them.
+    out_of_reach: usize,
+    measures: Vec<Value>,
+    categories: Vec<Category<'a>>,
+}
+
+/// A scoring over the questions of one category.
+#[derive(Serialize)]
+struct Category<'a> {
+    category: &'a str,
+    questions: usize,
+    measures: Vec<Value>,
+}
+
+#[derive(Serialize)]
+struct Settings<'a> {
+    scoring: &'a Scoring,
+    candidates: CandidateRule,
+    ties: Ties,
+}
+
+#[derive(Serialize)]
+struct Value {
+    measure: String,
+    mean: f64,
+    /// Over the first scoring.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gain: Option<Gain>,
+}
+
+pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
+    let names = args.names();
+    let presets = names.iter().map(|name| mixes::preset(name));
+    let presets: Vec<Preset> = presets.collect::<Result<_, _>>()?;
+    let kernel = Kernel::new(Isa::from_env()?)?;
+    let subjects = args.judged.subjects(Answers::Needed)?;
+    let svg = Destination::of(args.svg.as_deref(), args.judged.stores())?;
+
+    let model = args.judged.asking.model.as_deref();
+    let mut workspace = Workspace::with_kernel(kernel);
+    let evaluation = on_threads(args.judged.asking.threads, |par| {
+        with_collections(&subjects, model, |collections| {
+            evaluate(collections, &presets, par, &mut workspace)
+        })
+    })?;
+    let evaluation = evaluation.map_err(|e| judged::failed(&subjects, e))?;
+    let document = args.document(&names, &presets, &subjects, &evaluation, kernel);
+    let written = svg.map_or(Ok(()), |svg| {
+        svg.write(&chart::svg(&judged::name(&subjects), &document))
+    });
+    let told = match out.is_json() {
+        true => out.document(&document),
+        false => judged::print(&subjects, out).and_then(|()| document.print(out)),
+    };
+    // The figures are shown also if the chart could not be written at last.
+    let told = told.and_then(|()| out.flush());
+    written.and(told)
+}
+
+impl Args {
+    fn names(&self) -> Vec<String> {
+        match self.compare.is_empty() {
+            true => std::iter::once(COSINE)
+                .chain(Preset::NAMES)
+                .map(str::to_owned)
+                .collect(),
+            false => self.compare.clone(),
+        }
+    }
+
+    fn document<'a>(
+        &'a self,
+        names: &'a [String],
+        presets: &'a [Preset],
+        subjects: &'a [Subject<'_>],
+        evaluation: &Evaluation,
+        kernel: Kernel,
+    ) -> Document<'a> {
+        let questions: Vec<_> = subjects.iter().flat_map(|of| &of.questions).collect();
+        let mut categories: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (index, question) in questions.iter().enumerate() {
+            if let Some(category) = &question.category {
+                categories.entry(category).or_default().push(index);
+            }
+        }
+        let all: Vec<usize> = (0..questions.len()).collect();
+        let bootstrap = self.resampling.bootstrap();
+        let scorings = names.iter().zip(presets).enumerate();
+        let scorings = scorings.map(|(index, (name, preset))| {
+            let measured = |of: &[usize]| self.measured(evaluation, index, of, &bootstrap);
+            let places = evaluation.places[index].iter();
+            Scored {
+                name,
+                settings: Settings {
+                    scoring: &preset.scoring,
+                    candidates: preset.candidates,
+                    ties: preset.ties,
+                },
+                out_of_reach: places.map(|of| of.relevant - of.found.len()).sum(),
+                measures: measured(&all),
+                categories: (categories.iter())
+                    .map(|(&category, of)| Category {
+                        category,
+                        questions: of.len(),
+                        measures: measured(of),
+                    })
+                    .collect(),
+            }
+        });
+        Document {
+            schema: "memorank.eval/1",
+            collections: subjects.iter().map(|of| &of.told).collect(),
+            questions: questions.len(),
+            isa: kernel.isa().name(),
+            bootstrap: &self.resampling,
+            scorings: scorings.collect(),
+        }
+    }
+
+    /// All measures of a scoring over some questions.
+    fn measured(
+        &self,
+        evaluation: &Evaluation,
+        scoring: usize,
+        of: &[usize],
+        bootstrap: &Bootstrap,
+    ) -> Vec<Value> {
+        let measures = self.measure.iter().map(|&measure| {
+            let values = |scoring: usize| -> Vec<f64> {
+                let all = evaluation.values(scoring, measure);
+                of.iter().map(|&question| all[question]).collect()
+            };
+            let own = values(scoring);
+            Value {
+                measure: measure.to_string(),
+                mean: mean(&own),
+                gain: (scoring > 0).then(|| bootstrap.gain(&own, &values(0))),
+            }
+        });
+        measures.collect()
+    }
+}
+
+impl Document<'_> {
+    fn print(&self, out: &mut Output) -> Result<(), Failure> {
+        let Some((first, others)) = self.scorings.split_first() else {
+            return Ok(());
+        };
+        let measures = first.measures.iter().map(|of| of.measure.clone());
+        let heads: Vec<_> = std::iter::once("scoring".to_owned())
+            .chain(measures)
+            .collect();
+        out.line(format_args!("\n{} questions", grouped(self.questions)))?;
+        let means = self
+            .scorings
+            .iter()
+            .map(|of| of.line(of.measures.iter().map(Value::told)));
+        print_table(heads.clone(), means.collect(), out)?;
+        if !others.is_empty() {
+            out.line(format_args!(
+                "\nover {}, with 95 % intervals ({} paired resamples, seed {})",
+                label(first.name),
+                grouped(self.bootstrap.resamples.get()),
+                self.bootstrap.seed
+            ))?;
+            let gains = others.iter().map(|of| {
+                let gains = of.measures.iter().filter_map(|of| of.gain);
+                of.line(gains.map(|of| gain(&of)))
+            });
+            print_table(heads, gains.collect(), out)?;
+        }
+        if first.categories.is_empty() {
+            return Ok(());
+        }
+        out.line(format_args!("\n{} by category", first.measures[0].measure))?;
+        let names = first.categories.iter().map(Category::told);
+        let heads = std::iter::once("scoring".to_owned()).chain(names);
+        let lines = self.scorings.iter().map(|of| {
+            let cells = of.categories.iter().map(|of| of.measures[0].told());
+            of.line(cells)
+        });
+        print_table(heads.collect(), lines.collect(), out)
+    }
+}
+
+impl Scored<'_> {
+    /// A line of a table.
+    fn line(&self, cells: impl Iterator<Item = String>) -> Vec<String> {
+        std::iter::once(label(self.name)).chain(cells).collect()
+    }
+}
+
+impl Category<'_> {
+    /// Its name, and how many questions it has.
+    fn told(&self) -> String {
+        let name = one_line(self.category, 24);
+        format!("{name} ({})", grouped(self.questions))
+    }
+}
+
+impl Value {
+    fn told(&self) -> String {
+        format!("{:.4}", self.mean)
+    }
+}
+
+/// What a scoring is called in tables and charts.
+fn label(name: &str) -> String {
+    one_line(&escaped(name), 40)
+}
+
+/// -0.3546 (-0.3810 to -0.3285)
+pub fn gain(gain: &Gain) -> String {
+    let Gain { mean, low, high } = gain;
+    format!("{mean:+.4} ({low:+.4} to {high:+.4})")
+}

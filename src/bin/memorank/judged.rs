@@ -1,0 +1,402 @@
+//! Stores with questions whose right answers are known: what `eval`, `tune` and `sweep` take.
+
+use crate::failure::Failure;
+use crate::filters::Narrowed;
+use crate::output::{Output, escaped, grouped};
+use crate::question::{Asking, Competing};
+use crate::table::print_columns;
+use crate::values::Moment;
+use crate::{embed, files, keys, opened};
+use memorank::eval::{self, Collection, EvalError};
+use memorank::import::read_vectors;
+use memorank::store::{Agent, Snapshot};
+use memorank::stream::Filter;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// More is no file of questions: a device without an end, say.
+const LIMIT_BYTES: u64 = 1 << 30;
+
+#[derive(clap::Args)]
+pub struct Judged {
+    /// A store's folder, and a file of questions about it; several such pairs are taken together.
+    ///
+    /// The file has a JSON object in each line: "relevant", a list of the keys or ids of the memories that answer the
+    /// question ("evidence" is the same); "vector" or "text" (if the store's model is the built-in one), or neither in any
+    /// line if a matrix lies beside the file, of the same name and with the ending .npy, a row for each line; and, if
+    /// wanted, "category" and "fold" (texts or numbers), "now" (RFC 3339) and "agent". Other fields are not looked at, and
+    /// named. No byte of a store changes.
+    #[arg(required = true, num_args = 2.., value_names = ["STORE", "QUERIES"])]
+    pairs: Vec<PathBuf>,
+    #[command(flatten)]
+    pub asking: Asking,
+    #[command(flatten)]
+    competing: Competing,
+}
+
+/// Whether questions without a right answer are of use.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Answers {
+    Needed,
+    NotNeeded,
+}
+
+/// A store and its questions.
+pub struct Subject<'a> {
+    competing: &'a Competing,
+    snapshot: Snapshot,
+    narrowed: Narrowed<'a>,
+    pub questions: Vec<Question>,
+    pub told: Told,
+}
+
+/// What documents say of a store and its questions.
+#[derive(Serialize)]
+pub struct Told {
+    store: String,
+    queries: String,
+    memories: usize,
+    questions: usize,
+    /// Questions that were left out, as they have no relevant memory.
+    unjudged: usize,
+    /// Keys that are given as relevant and that no memory has: they count as missed.
+    missing: usize,
+    /// Fields of the file that are not looked at.
+    ignored: BTreeSet<String>,
+}
+
+pub struct Question {
+    /// Of the file, counted from 1.
+    line: usize,
+    embedding: Vec<f32>,
+    agent: Agent,
+    now: i64,
+    relevant: Vec<u64>,
+    pub category: Option<String>,
+    pub fold: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Line {
+    #[serde(default, alias = "evidence")]
+    relevant: Vec<Key>,
+    vector: Option<Vec<f32>>,
+    text: Option<String>,
+    category: Option<Label>,
+    fold: Option<Label>,
+    now: Option<Moment>,
+    agent: Option<u32>,
+    /// What the question is called.
+    #[serde(rename = "id")]
+    _id: Option<IgnoredAny>,
+    #[serde(flatten)]
+    ignored: BTreeMap<String, IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Key {
+    Id(u64),
+    Key(String),
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Label {
+    Number(i64),
+    Text(String),
+}
+
+impl From<Label> for String {
+    fn from(label: Label) -> String {
+        match label {
+            Label::Number(number) => number.to_string(),
+            Label::Text(text) => text,
+        }
+    }
+}
+
+impl Judged {
+    /// The folders of the stores.
+    pub fn stores(&self) -> impl Iterator<Item = &Path> {
+        self.pairs.chunks(2).map(|pair| &*pair[0])
+    }
+
+    /// Opens the stores and reads the files.
+    pub fn subjects(&self, answers: Answers) -> Result<Vec<Subject<'_>>, Failure> {
+        if !self.pairs.len().is_multiple_of(2) {
+            return Err(Failure::Usage(
+                "each STORE needs a file of QUERIES after it: the last has none".to_owned(),
+            ));
+        }
+        let subjects = self.pairs.chunks(2).map(|pair| {
+            let snapshot = opened::to_read(&pair[0])?.snapshot();
+            let (store, file) = (pair[0].display().to_string(), &pair[1]);
+            self.subject(snapshot, store.clone(), file, answers)
+                .map_err(|failure| match self.pairs.len() {
+                    2 => failure,
+                    _ => failure.about(store),
+                })
+        });
+        let subjects = subjects.collect::<Result<Vec<_>, Failure>>()?;
+        if subjects.iter().all(|subject| subject.questions.is_empty()) {
+            let none = match answers {
+                Answers::Needed => "no question has a relevant memory",
+                Answers::NotNeeded => "there is no question",
+            };
+            return Err(Failure::Error(none.into()));
+        }
+        Ok(subjects)
+    }
+
+    fn subject(
+        &self,
+        snapshot: Snapshot,
+        store: String,
+        path: &Path,
+        answers: Answers,
+    ) -> Result<Subject<'_>, Failure> {
+        let narrowed = self.competing.filters.narrowed(&snapshot)?;
+        let file = path.display().to_string();
+        let lines = lines(path)?;
+        let mut told = Told {
+            store,
+            queries: file.clone(),
+            memories: snapshot.len(),
+            questions: 0,
+            unjudged: 0,
+            missing: 0,
+            ignored: BTreeSet::new(),
+        };
+        let mut beside = vectors_beside(path, &lines)?;
+        let mut questions = Vec::new();
+        let mut named = 0;
+        for (number, line) in lines {
+            let wrong =
+                |what: String| Failure::Error(format!("{file}, line {number}: {what}").into());
+            told.ignored.extend(line.ignored.into_keys());
+            let beside = beside.as_mut().and_then(Iterator::next);
+            if answers == Answers::Needed && line.relevant.is_empty() {
+                told.unjudged += 1;
+                continue;
+            }
+            let embedding = match (line.vector, line.text, beside) {
+                (Some(vector), None, None) | (None, None, Some(vector)) => vector,
+                (None, Some(text), None) => embed::text(&snapshot, &text)
+                    .map_err(|failure| failure.about(format!("{file}, line {number}")))?,
+                (None, None, None) => {
+                    return Err(wrong(
+                        "one of \"vector\" and \"text\" is expected".to_owned(),
+                    ));
+                }
+                (Some(_), Some(_), _) | (_, _, Some(_)) => {
+                    return Err(wrong("\"vector\" or \"text\", and not both".to_owned()));
+                }
+            };
+            let agent = self.asking.agent(line.agent);
+            let (now, _) = self.asking.moment(line.now, &snapshot, agent);
+            let mut relevant = Vec::with_capacity(line.relevant.len());
+            for key in &line.relevant {
+                named += 1;
+                let row = match key {
+                    Key::Id(id) => snapshot.row_of_id(*id),
+                    Key::Key(key) => keys::find(&snapshot, key)?,
+                };
+                relevant.push(match row {
+                    Some(row) => snapshot.id(row),
+                    None => {
+                        // An id that no memory has: ids are given from 0 on.
+                        told.missing += 1;
+                        u64::MAX - told.missing as u64
+                    }
+                });
+            }
+            questions.push(Question {
+                line: number,
+                embedding,
+                agent,
+                now,
+                relevant,
+                category: line.category.map(String::from),
+                fold: line.fold.map(String::from),
+            });
+        }
+        if named > 0 && told.missing == named {
+            return Err(Failure::Error(
+                format!(
+                    "{file}: no memory of {} has any of the {named} keys that are given as relevant; are the questions \
+                     about this store?",
+                    told.store
+                )
+                .into(),
+            ));
+        }
+        told.questions = questions.len();
+        Ok(Subject {
+            competing: &self.competing,
+            snapshot,
+            narrowed,
+            questions,
+            told,
+        })
+    }
+}
+
+/// The questions of a file with the numbers of their lines. Empty lines are passed over.
+fn lines(path: &Path) -> Result<Vec<(usize, Line)>, Failure> {
+    let file = path.display();
+    let told = |what: String| Failure::Error(format!("{file}{what}").into());
+    let bytes = files::read(path, LIMIT_BYTES).map_err(|e| told(format!(": {e}")))?;
+    if bytes.len() as u64 > LIMIT_BYTES {
+        return Err(told(": more than 1 GiB of questions".to_owned()));
+    }
+    let mut all = Vec::new();
+    for (number, line) in (1..).zip(bytes.split(|&byte| byte == b'\n')) {
+        if !line.trim_ascii().is_empty() {
+            let line = serde_json::from_slice(line);
+            all.push((
+                number,
+                line.map_err(|e| told(format!(", line {number}: {e}")))?,
+            ));
+        }
+    }
+    match all.is_empty() {
+        true => Err(told(": no question".to_owned())),
+        false => Ok(all),
+    }
+}
+
+/// The vectors of a matrix beside the file, if no line has one or a text.
+fn vectors_beside(
+    path: &Path,
+    lines: &[(usize, Line)],
+) -> Result<Option<std::vec::IntoIter<Vec<f32>>>, Failure> {
+    let mut lines_with = lines.iter();
+    if lines_with.any(|(_, line)| line.vector.is_some() || line.text.is_some()) {
+        return Ok(None);
+    }
+    let matrix = path.with_extension("npy");
+    if !matrix.exists() {
+        let told = format!(
+            "{}: no line has a \"vector\" or \"text\", and there is no {}",
+            path.display(),
+            matrix.display()
+        );
+        return Err(Failure::Error(told.into()));
+    }
+    let vectors = read_vectors(&matrix)?;
+    if vectors.len() != lines.len() {
+        let told = format!(
+            "{} has {} vectors for the {} questions of {}",
+            matrix.display(),
+            vectors.len(),
+            lines.len(),
+            path.display()
+        );
+        return Err(Failure::Error(told.into()));
+    }
+    Ok(Some(vectors.into_iter()))
+}
+
+/// Calls `f` with all stores and their questions, for the library.
+pub fn with_collections<T>(
+    subjects: &[Subject<'_>],
+    model: Option<&str>,
+    f: impl FnOnce(&[Collection<'_>]) -> T,
+) -> T {
+    let filters: Vec<Filter<'_>> = (subjects.iter())
+        .map(|of| of.competing.filter(&of.narrowed, &of.narrowed.exclude))
+        .collect();
+    let judged = subjects.iter().zip(&filters).map(|(of, filter)| {
+        let judged = of.questions.iter().map(|question| eval::Judged {
+            embedding: &question.embedding,
+            model,
+            now: question.now,
+            agent: question.agent,
+            filter,
+            relevant: &question.relevant,
+        });
+        judged.collect()
+    });
+    let judged: Vec<Vec<eval::Judged<'_>>> = judged.collect();
+    let collections = subjects
+        .iter()
+        .zip(&judged)
+        .map(|(of, questions)| Collection {
+            snapshot: &of.snapshot,
+            questions,
+        });
+    f(&collections.collect::<Vec<_>>())
+}
+
+/// What an error of the library is called: by the line of its question.
+pub fn failed(subjects: &[Subject<'_>], e: EvalError) -> Failure {
+    match e {
+        EvalError::Question {
+            collection,
+            question,
+            error,
+        } => {
+            let Subject {
+                told, questions, ..
+            } = &subjects[collection];
+            let line = questions.get(question).map_or(0, |question| question.line);
+            Failure::from(error).about(format!("{}, line {line}", told.queries))
+        }
+        // Scorings and folds come from the command line.
+        EvalError::Setting { .. } | EvalError::OneFold => Failure::Usage(e.to_string()),
+        _ => Failure::Error(e.into()),
+    }
+}
+
+/// What is said of the stores and their questions as text.
+pub fn print(subjects: &[Subject<'_>], out: &mut Output) -> Result<(), Failure> {
+    let told = || subjects.iter().map(|of| &of.told);
+    let lines = told().map(|told| {
+        [
+            escaped(&told.store),
+            grouped(told.memories),
+            escaped(&told.queries),
+            grouped(told.questions),
+        ]
+    });
+    print_columns(["store", "memories", "queries", "questions"], lines, out)?;
+    let unjudged: usize = told().map(|told| told.unjudged).sum();
+    let missing: usize = told().map(|told| told.missing).sum();
+    let ignored: BTreeSet<&String> = told().flat_map(|told| &told.ignored).collect();
+    let mut note = |told: String| out.line(format_args!("note: {told}"));
+    if unjudged > 0 {
+        note(format!(
+            "{} questions without a relevant memory are left out",
+            grouped(unjudged)
+        ))?;
+    }
+    if missing > 0 {
+        note(format!(
+            "{} keys given as relevant are no memory's: they count as missed",
+            grouped(missing)
+        ))?;
+    }
+    if !ignored.is_empty() {
+        let names: Vec<_> = ignored.iter().map(|name| escaped(name)).collect();
+        note(format!("fields not looked at: {}", names.join(", ")))?;
+    }
+    Ok(())
+}
+
+/// What a chart of several stores is called.
+pub fn name(subjects: &[Subject<'_>]) -> String {
+    let names: Vec<_> = subjects.iter().map(Subject::name).collect();
+    names.join(", ")
+}
+
+impl Subject<'_> {
+    /// The name of the store's folder.
+    pub fn name(&self) -> String {
+        let path = Path::new(&self.told.store);
+        let name = path.file_name().and_then(|name| name.to_str());
+        name.unwrap_or(&self.told.store).to_owned()
+    }
+}

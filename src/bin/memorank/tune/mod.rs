@@ -1,0 +1,446 @@
+//! `memorank tune`: weights and a decay for questions whose right answers are known.
+
+mod chart;
+
+use crate::destination::Destination;
+use crate::eval::gain;
+use crate::failure::Failure;
+use crate::judged::{self, Answers, Judged, Subject, Told, with_collections};
+use crate::output::{Output, escaped, grouped, one_line};
+use crate::resampling::Resampling;
+use crate::table::print_table;
+use crate::threads::on_threads;
+use crate::values::{Age, whole};
+use memorank::eval::{Gain, Grid, Measure, Tuned, Tuning, folds_at_random, tune};
+use memorank::kernel::{Isa, Kernel};
+use memorank::scoring::{Scoring, Workspace};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    judged: Judged,
+    /// What is to be large: recall@K, precision@K, mrr, mrr@K, ndcg or ndcg@K.
+    #[arg(long, value_name = "MEASURE", default_value = "recall@10")]
+    measure: Measure,
+    /// Cut the questions into so many folds at random (by --seed). By default the folds are those that the questions name;
+    /// or else each store's questions are one; or else, of one store, there are five at random.
+    #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
+    folds: Option<usize>,
+    #[command(flatten)]
+    grid: GridFlags,
+    #[command(flatten)]
+    resampling: Resampling,
+    /// Write the scoring to this file as JSON, replacing one that is there: `query --scoring` takes it.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Write a chart to this file, replacing one that is there.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+/// Without these, the library's own.
+#[derive(clap::Args)]
+#[command(next_help_heading = "What is tried, with a weight of relevance of 1")]
+struct GridFlags {
+    /// Weights of recency beside 0, with commas between them; by default 0.01 to 10 in steps of 1, 2, 5.
+    #[arg(long, value_name = "WEIGHTS", value_delimiter = ',', value_parser = weight)]
+    recency: Vec<f64>,
+    /// Weights of importance beside 0; by default the same.
+    #[arg(long, value_name = "WEIGHTS", value_delimiter = ',', value_parser = weight)]
+    importance: Vec<f64>,
+    /// What remains of recency after an hour; by default 0.995 and the half-lives.
+    #[arg(long, value_name = "DECAYS", value_delimiter = ',', value_parser = decay)]
+    decay: Vec<f64>,
+    /// After how long a half of recency remains, as in 12h,7d; by default an hour to 15 years in steps of 2.
+    #[arg(long, value_name = "AGES", value_delimiter = ',')]
+    half_life: Vec<Age>,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    collections: Vec<&'a Told>,
+    questions: usize,
+    isa: &'static str,
+    #[serde(flatten)]
+    bootstrap: &'a Resampling,
+    measure: String,
+    /// How many were tried.
+    settings: usize,
+    /// What the folds are: given, stores, or random.
+    folds_by: &'static str,
+    folds: Vec<Fold>,
+    /// The held-out gain over cosine alone.
+    gain: Gain,
+    /// Whether its whole interval lies above 0.
+    beats_cosine: bool,
+    /// Cosine alone, over all questions.
+    cosine: f64,
+    best: Best,
+    near: Near,
+    /// What to use.
+    scoring: Scoring,
+}
+
+#[derive(Serialize)]
+struct Fold {
+    fold: String,
+    questions: usize,
+    /// The setting that was best on the other folds.
+    setting: Setting,
+    /// Its mean on those.
+    trained: f64,
+    /// Its mean on this fold.
+    held_out: f64,
+    /// That of cosine alone.
+    cosine: f64,
+}
+
+/// A setting of the grid; the weight of relevance is 1.
+#[derive(Clone, Copy, Serialize)]
+struct Setting {
+    recency: f64,
+    importance: f64,
+    decay: f64,
+}
+
+/// The setting that is best on all questions.
+#[derive(Serialize)]
+struct Best {
+    #[serde(flatten)]
+    setting: Setting,
+    mean: f64,
+}
+
+/// Those that cannot be told from the best: from the least to the largest of each number.
+#[derive(Serialize)]
+struct Near {
+    settings: usize,
+    recency: [f64; 2],
+    importance: [f64; 2],
+    /// Of those with a weight of recency; nothing if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decay: Option<[f64; 2]>,
+}
+
+impl Setting {
+    fn of(scoring: &Scoring) -> Setting {
+        Setting {
+            recency: scoring.weights.recency,
+            importance: scoring.weights.importance,
+            decay: scoring.decay().unwrap_or(1.0),
+        }
+    }
+
+    fn cells(self) -> [String; 3] {
+        let half_life = match self.recency > 0.0 {
+            true => hours(self.decay),
+            false => "-".to_owned(),
+        };
+        [
+            self.recency.to_string(),
+            half_life,
+            self.importance.to_string(),
+        ]
+    }
+}
+
+pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
+    let settings = args.grid.grid().settings();
+    let kernel = Kernel::new(Isa::from_env()?)?;
+    let subjects = args.judged.subjects(Answers::Needed)?;
+    let (folds_by, names, folds) = args.folds(&subjects)?;
+    let stores = || args.judged.stores();
+    let scoring_file = Destination::of(args.out.as_deref(), stores())?;
+    let svg = Destination::of(args.svg.as_deref(), stores())?;
+
+    let tuning = Tuning {
+        settings: &settings,
+        measure: args.measure,
+        folds: &folds,
+        bootstrap: args.resampling.bootstrap(),
+    };
+    let model = args.judged.asking.model.as_deref();
+    let mut workspace = Workspace::with_kernel(kernel);
+    let tuned = on_threads(args.judged.asking.threads, |par| {
+        with_collections(&subjects, model, |collections| {
+            tune(collections, &tuning, par, &mut workspace)
+        })
+    })?;
+    let tuned = tuned.map_err(|e| judged::failed(&subjects, e))?;
+
+    let near = Near::new(&settings, &tuned);
+    let fold = |fold: &memorank::eval::Fold| Fold {
+        fold: names[fold.fold].clone(),
+        questions: fold.questions,
+        setting: Setting::of(&settings[fold.setting]),
+        trained: fold.trained,
+        held_out: fold.held_out,
+        cosine: fold.first,
+    };
+    let document = Document {
+        schema: "memorank.tune/1",
+        collections: subjects.iter().map(|of| &of.told).collect(),
+        questions: folds.len(),
+        isa: kernel.isa().name(),
+        bootstrap: &args.resampling,
+        measure: args.measure.to_string(),
+        settings: settings.len(),
+        folds_by,
+        folds: tuned.folds.iter().map(fold).collect(),
+        gain: tuned.gain,
+        beats_cosine: tuned.chosen != 0,
+        cosine: tuned.means[0],
+        best: Best {
+            setting: Setting::of(&settings[tuned.best]),
+            mean: tuned.means[tuned.best],
+        },
+        near,
+        scoring: settings[tuned.chosen],
+    };
+    let write = || {
+        if let Some(file) = &scoring_file {
+            let json = serde_json::to_string_pretty(&document.scoring);
+            file.write(&(json.map_err(|e| Failure::Error(e.into()))? + "\n"))?;
+        }
+        if let Some(svg) = &svg {
+            let name = judged::name(&subjects);
+            svg.write(&chart::svg(&name, &document, &settings, &tuned.means))?;
+        }
+        Ok(())
+    };
+    let written = write();
+    let told = match out.is_json() {
+        true => out.document(&document),
+        false => judged::print(&subjects, out).and_then(|()| document.print(out)),
+    };
+    // The figures are shown also if a file could not be written at last.
+    let told = told.and_then(|()| out.flush());
+    written.and(told)
+}
+
+impl Args {
+    /// What the folds are, their names, and of each question which it is in.
+    fn folds(
+        &self,
+        subjects: &[Subject<'_>],
+    ) -> Result<(&'static str, Vec<String>, Vec<usize>), Failure> {
+        let questions: Vec<_> = subjects.iter().flat_map(|of| &of.questions).collect();
+        let given = questions.iter().filter(|of| of.fold.is_some()).count();
+        let of_stores = subjects.iter().filter(|of| !of.questions.is_empty());
+        match (self.folds, given) {
+            (None, 1..) if given == questions.len() => {
+                let mut names = BTreeMap::new();
+                questions.iter().flat_map(|of| &of.fold).for_each(|name| {
+                    names.insert(name.clone(), 0);
+                });
+                (names.values_mut().enumerate()).for_each(|(number, at)| *at = number);
+                let folds = questions.iter().flat_map(|of| &of.fold);
+                let folds = folds.map(|name| names[name]).collect();
+                Ok(("given", names.into_keys().collect(), folds))
+            }
+            (None, 1..) => Err(Failure::Error(
+                format!(
+                    "{given} of {} questions name their fold: all do, or none, or --folds says how many there are",
+                    questions.len()
+                )
+                .into(),
+            )),
+            (None, 0) if of_stores.clone().count() > 1 => {
+                let names = subjects.iter().map(Subject::name).collect();
+                let folds = subjects.iter().enumerate();
+                let folds = folds.flat_map(|(number, of)| vec![number; of.questions.len()]);
+                Ok(("stores", names, folds.collect()))
+            }
+            (folds, _) => {
+                let usage = |told: String| Failure::Usage(told);
+                let folds = NonZeroUsize::new(folds.unwrap_or(5)).filter(|folds| folds.get() > 1);
+                let folds =
+                    folds.ok_or_else(|| usage("--folds: at least 2 are needed".to_owned()))?;
+                if questions.len() < folds.get() {
+                    return Err(Failure::Error(
+                        format!("{folds} folds of {} questions", questions.len()).into(),
+                    ));
+                }
+                let names = (1..=folds.get()).map(|number| number.to_string());
+                let seed = self.resampling.seed;
+                let folds = folds_at_random(questions.len(), folds, seed);
+                Ok(("random", names.collect(), folds))
+            }
+        }
+    }
+}
+
+impl GridFlags {
+    fn grid(&self) -> Grid {
+        let mut grid = Grid::standard();
+        let sorted = |given: &[f64]| {
+            let mut values = given.to_vec();
+            values.sort_by(f64::total_cmp);
+            values.dedup();
+            values
+        };
+        let or = |given: &[f64], standard: &mut Vec<f64>| {
+            if !given.is_empty() {
+                *standard = sorted(given);
+                standard.retain(|&weight| weight > 0.0);
+            }
+        };
+        or(&self.recency, &mut grid.recency);
+        or(&self.importance, &mut grid.importance);
+        let half_lives = self.half_life.iter();
+        let half_lives = half_lives.map(|age| Grid::decay_of_half_life(age.0 as f64 / 3.6e9));
+        let decays: Vec<f64> = self.decay.iter().copied().chain(half_lives).collect();
+        if !decays.is_empty() {
+            grid.decays = sorted(&decays);
+        }
+        grid
+    }
+}
+
+impl Near {
+    fn new(settings: &[Scoring], tuned: &Tuned) -> Near {
+        let near = || tuned.near.iter().map(|&at| Setting::of(&settings[at]));
+        let range = |values: &mut dyn Iterator<Item = f64>| {
+            values.fold([f64::INFINITY, f64::NEG_INFINITY], |[least, most], x| {
+                [least.min(x), most.max(x)]
+            })
+        };
+        let mut decays = near().filter(|of| of.recency > 0.0).map(|of| of.decay);
+        Near {
+            settings: tuned.near.len(),
+            recency: range(&mut near().map(|of| of.recency)),
+            importance: range(&mut near().map(|of| of.importance)),
+            decay: Some(range(&mut decays)).filter(|[least, _]| least.is_finite()),
+        }
+    }
+}
+
+impl Document<'_> {
+    fn print(&self, out: &mut Output) -> Result<(), Failure> {
+        let by = match self.folds_by {
+            "given" => "as the questions say",
+            "stores" => "a store each",
+            _ => "at random",
+        };
+        out.line(format_args!(
+            "\n{} questions, {} settings, {}; {} folds, {by}\n",
+            grouped(self.questions),
+            grouped(self.settings),
+            self.measure,
+            self.folds.len()
+        ))?;
+        let heads = [
+            "fold",
+            "questions",
+            "recency",
+            "half-life",
+            "importance",
+            "trained",
+            "held out",
+            "cosine",
+            "gain",
+        ];
+        let lines = self.folds.iter().map(|fold| {
+            let mut cells = vec![one_line(&escaped(&fold.fold), 24), grouped(fold.questions)];
+            cells.extend(fold.setting.cells());
+            let numbers = [fold.trained, fold.held_out, fold.cosine];
+            cells.extend(numbers.map(|number| format!("{number:.4}")));
+            cells.push(format!("{:+.4}", fold.held_out - fold.cosine));
+            cells
+        });
+        print_table(heads.map(str::to_owned).to_vec(), lines.collect(), out)?;
+        out.line(format_args!(
+            "\nheld-out gain over cosine alone: {}, 95 % interval of {} paired resamples, seed {}",
+            gain(&self.gain),
+            grouped(self.bootstrap.resamples.get()),
+            self.bootstrap.seed
+        ))?;
+        let [recency, half_life, importance] = self.best.setting.cells();
+        out.line(format_args!(
+            "best on all questions: recency {recency}, half-life {half_life}, importance {importance}: {:.4}; cosine \
+             alone: {:.4}",
+            self.best.mean, self.cosine
+        ))?;
+        out.line(format_args!(
+            "{} of {} settings are within two standard errors of it: {}",
+            grouped(self.near.settings),
+            grouped(self.settings),
+            self.near.told()
+        ))?;
+        out.heading(match self.beats_cosine {
+            true => "\nThe gain is more than chance: the scoring is the best on all questions.",
+            false => {
+                "\nNothing beats cosine alone by more than chance: the scoring is cosine alone."
+            }
+        })?;
+        let scoring = serde_json::to_string(&self.scoring).map_err(|e| Failure::Error(e.into()))?;
+        out.line(scoring)
+    }
+}
+
+impl Near {
+    fn told(&self) -> String {
+        let range = |[least, most]: [f64; 2]| match least == most {
+            true => least.to_string(),
+            false => format!("{least} to {most}"),
+        };
+        let half_lives = match self.decay {
+            None => "-".to_owned(),
+            Some([least, most]) if least == most => hours(least),
+            Some([least, most]) => format!("{} to {}", hours(least), hours(most)),
+        };
+        let (recency, importance) = (range(self.recency), range(self.importance));
+        format!("recency {recency}, half-life {half_lives}, importance {importance}")
+    }
+}
+
+/// The half-life of a decay per hour: 1 h, 138 h, 170.7 d, none for a decay of 1.
+fn hours(decay: f64) -> String {
+    let hours = Grid::half_life_of_decay(decay);
+    let short = |x: f64, unit: &str| {
+        let is_whole = x >= 100.0 || (x - x.round()).abs() < 0.05;
+        let digits = if is_whole { 0 } else { 1 };
+        format!("{x:.digits$} {unit}")
+    };
+    match hours {
+        h if h.is_infinite() => "none".to_owned(),
+        h if h >= 1_000.0 => short(h / 24.0, "d"),
+        h => short(h, "h"),
+    }
+}
+
+fn weight(text: &str) -> Result<f64, String> {
+    let weight = text.parse().ok().filter(|w| (0.0..=1e6).contains(w));
+    weight.ok_or_else(|| "a number from 0 to 1000000".to_owned())
+}
+
+fn decay(text: &str) -> Result<f64, String> {
+    let decay = text.parse().ok().filter(|d| (0.0..=1.0).contains(d));
+    decay.ok_or_else(|| "a number from 0 to 1".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_lives_are_short() {
+        for (decay, told) in [
+            (0.5, "1 h"),
+            (0.995, "138 h"),
+            (0.0, "0 h"),
+            (1.0, "none"),
+            (Grid::decay_of_half_life(8.0), "8 h"),
+            (Grid::decay_of_half_life(2.5), "2.5 h"),
+            (Grid::decay_of_half_life(4_096.0), "171 d"),
+            (Grid::decay_of_half_life(1_020.0), "42.5 d"),
+        ] {
+            assert_eq!(hours(decay), told);
+        }
+    }
+}
