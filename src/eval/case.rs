@@ -23,16 +23,16 @@ pub(super) struct Question<'a> {
 /// The raw components of a question's candidates.
 pub(super) struct Case {
     /// Of each candidate, by ascending row.
-    relevance: Vec<f32>,
-    last_access: Vec<i64>,
-    importance: Vec<f32>,
+    pub(super) relevance: Vec<f32>,
+    pub(super) last_access: Vec<i64>,
+    pub(super) importance: Vec<f32>,
     /// Indexes of the candidates in the order in which the preset's rule lists them, if that is another.
-    listed: Option<Vec<u32>>,
-    now: i64,
-    /// Indexes of the candidates that answer the question.
-    answers: Vec<usize>,
+    pub(super) listed: Option<Vec<u32>>,
+    pub(super) now: i64,
+    /// Indexes of the candidates that answer the question, ascending.
+    pub(super) answers: Vec<usize>,
     /// How many memories answer it, candidates or not.
-    relevant: usize,
+    pub(super) relevant: usize,
 }
 
 impl Question<'_> {
@@ -97,6 +97,21 @@ impl Question<'_> {
 impl Case {
     pub(super) fn candidates(&self) -> usize {
         self.relevance.len()
+    }
+
+    /// The case of some of its candidates, by their indexes, ascending. They must be listed by row.
+    pub(super) fn only(&self, kept: &[usize]) -> Case {
+        debug_assert!(self.listed.is_none());
+        let answers = self.answers.iter();
+        Case {
+            relevance: kept.iter().map(|&i| self.relevance[i]).collect(),
+            last_access: kept.iter().map(|&i| self.last_access[i]).collect(),
+            importance: kept.iter().map(|&i| self.importance[i]).collect(),
+            listed: None,
+            now: self.now,
+            answers: answers.filter_map(|i| kept.binary_search(i).ok()).collect(),
+            relevant: self.relevant,
+        }
     }
 
     fn components(&self) -> Components<'_> {

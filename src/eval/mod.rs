@@ -62,6 +62,7 @@
 
 mod bootstrap;
 mod case;
+mod contenders;
 mod evaluate;
 mod grid;
 mod measure;

@@ -3,7 +3,7 @@
 use super::bootstrap::{Bootstrap, Draws, Gain, mean};
 use super::case::of_each;
 use super::measure::Measure;
-use super::{Collection, EvalError, check_relevant};
+use super::{Collection, EvalError, check_relevant, contenders};
 use crate::Par;
 use crate::scoring::{CandidateRule, Ranking, Recency, Scoring, Ties, Workspace};
 use std::collections::BTreeMap;
@@ -86,9 +86,14 @@ pub fn tune(
         let k = measure
             .cutoff()
             .map_or(case.candidates(), NonZeroUsize::get);
+        let few = case.only(&contenders::of(&case, k));
         let mut ranking = Ranking::default();
         let mut values = Vec::with_capacity(settings.len());
         for scoring in settings {
+            let case = match contenders::suffice(scoring) {
+                true => &few,
+                false => &case,
+            };
             case.top(scoring, Ties::Row, k, workspace, &mut ranking)?;
             values.push(measure.of(&case.places_in(&ranking)));
         }
