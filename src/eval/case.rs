@@ -5,7 +5,7 @@ use super::{Collection, EvalError, Judged};
 use crate::Par;
 use crate::scoring::{
     CandidateRule, Candidates, Components, Preset, Query, RankError, Ranking, Scoring, Ties,
-    Workspace, place, rank_components, relevance_into,
+    Workspace, places, rank_components, relevance_into,
 };
 use crate::store::{Agent, Snapshot};
 use crate::stream::{self, StreamError};
@@ -163,11 +163,15 @@ impl Case {
         workspace: &mut Workspace,
     ) -> Result<Places, RankError> {
         let (components, query) = ([self.components()], self.query(1, ties));
-        let mut found = Vec::with_capacity(self.answers.len());
-        for &row in &self.answers {
-            let place = place(&components, &query, scoring, Par::Serial, workspace, row)?;
-            found.push(place.expect("an answer that competes"));
-        }
+        let places = places(
+            &components,
+            &query,
+            scoring,
+            Par::Serial,
+            workspace,
+            &self.answers,
+        )?;
+        let mut found: Vec<usize> = places.into_iter().flatten().collect();
         found.sort_unstable();
         Ok(self.found(found))
     }

@@ -83,18 +83,22 @@ pub fn tune(
     } = *tuning;
     let values = of_each(collections, par, workspace, |question, workspace| {
         let case = question.case(CandidateRule::All)?;
-        let k = measure
-            .cutoff()
-            .map_or(case.candidates(), NonZeroUsize::get);
-        let few = case.only(&contenders::of(&case, k));
-        let mut ranking = Ranking::default();
         let mut values = Vec::with_capacity(settings.len());
+        let Some(k) = measure.cutoff() else {
+            for scoring in settings {
+                let places = case.places(scoring, Ties::Row, workspace)?;
+                values.push(measure.of(&places));
+            }
+            return Ok(values);
+        };
+        let few = case.only(&contenders::of(&case, k.get()));
+        let mut ranking = Ranking::default();
         for scoring in settings {
             let case = match contenders::suffice(scoring) {
                 true => &few,
                 false => &case,
             };
-            case.top(scoring, Ties::Row, k, workspace, &mut ranking)?;
+            case.top(scoring, Ties::Row, k.get(), workspace, &mut ranking)?;
             values.push(measure.of(&case.places_in(&ranking)));
         }
         Ok(values)

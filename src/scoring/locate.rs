@@ -83,28 +83,31 @@ pub fn locate(
     Ok(located.flatten())
 }
 
-/// The place of [`locate`] alone.
+/// The places of [`locate`] alone, of rows that exist, in their order.
 #[cfg(feature = "store")]
-pub(crate) fn place(
+pub(crate) fn places(
     components: &[Components<'_>],
     query: &Query<'_>,
     scoring: &Scoring,
     par: Par,
     workspace: &mut Workspace,
-    row: usize,
-) -> Result<Option<usize>, RankError> {
-    let place = scored(
+    rows: &[usize],
+) -> Result<Vec<Option<usize>>, RankError> {
+    let places = scored(
         components,
         query,
         scoring,
         par,
         workspace,
         |scan, parts, scorer| {
-            let entry = scan.entry(parts, query, scorer, row)?;
-            Some(scan.place(parts, query, scorer, &entry))
+            let places = rows.iter().map(|&row| {
+                let entry = scan.entry(parts, query, scorer, row)?;
+                Some(scan.place(parts, query, scorer, &entry))
+            });
+            places.collect()
         },
     )?;
-    Ok(place.flatten())
+    Ok(places.unwrap_or_else(|| vec![None; rows.len()]))
 }
 
 /// Calls `f` with every candidate, in the order they are listed.

@@ -50,7 +50,7 @@ pub use columns::{Columns, ColumnsError, Components};
 pub(crate) use columns::{RecencyColumn, Signals};
 pub use locate::{Located, locate};
 #[cfg(feature = "store")]
-pub(crate) use locate::{for_each_hit, place};
+pub(crate) use locate::{for_each_hit, places};
 pub use preset::{CandidateRule, Preset, ResultOrder, Touch};
 pub use query::{Candidates, Query, RankError, Ties};
 pub use rank::{

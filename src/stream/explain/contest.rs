@@ -7,7 +7,7 @@ use super::super::{Ask, Period, StreamError, columns};
 use crate::Par;
 use crate::scoring::{
     CandidateRule, Components, Hit, Located, Query, RankError, Ranking, Recency, Scoring, Ties,
-    Workspace, for_each_hit, locate, place, rank_components, relevance_into,
+    Workspace, for_each_hit, locate, places, rank_components, relevance_into,
 };
 use crate::store::Snapshot;
 
@@ -127,10 +127,11 @@ impl<'a> Contest<'a> {
 
     /// Whether a row is among the k best with a scoring.
     pub(super) fn is_in(&mut self, row: usize, scoring: &Scoring) -> Result<bool, RankError> {
-        let place = self.with_components(|components, query, par, workspace| {
-            place(components, query, scoring, par, workspace, row)
+        let places = self.with_components(|components, query, par, workspace| {
+            places(components, query, scoring, par, workspace, &[row])
         })?;
-        Ok(place.is_some_and(|place| place <= self.query.k))
+        let k = self.query.k;
+        Ok(places.iter().flatten().any(|&place| place <= k))
     }
 
     /// Whether a row is among the k best with another importance.
