@@ -1,22 +1,24 @@
 //! `memorank tune`: weights and a decay for questions whose right answers are known.
 
 mod chart;
+mod folds;
+mod grid;
 
 use crate::destination::Destination;
 use crate::eval::gain;
 use crate::failure::Failure;
-use crate::judged::{self, Answers, Judged, Subject, Told, with_collections};
+use crate::judged::{self, Answers, Judged, Told, with_collections};
 use crate::output::{Output, escaped, grouped, one_line};
 use crate::resampling::Resampling;
 use crate::table::print_table;
 use crate::threads::on_threads;
-use crate::values::{Age, whole};
-use memorank::eval::{Gain, Grid, Measure, Tuned, Tuning, folds_at_random, tune};
+use crate::values::whole;
+use folds::{By, Folds};
+use grid::Tried;
+use memorank::eval::{Gain, Grid, Measure, Tuned, Tuning, tune};
 use memorank::kernel::{Isa, Kernel};
 use memorank::scoring::{Scoring, Workspace};
 use serde::Serialize;
-use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -31,7 +33,7 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
     folds: Option<usize>,
     #[command(flatten)]
-    grid: GridFlags,
+    tried: Tried,
     #[command(flatten)]
     resampling: Resampling,
     /// Write the scoring to this file as JSON, replacing one that is there: `query --scoring` takes it.
@@ -40,24 +42,6 @@ pub struct Args {
     /// Write a chart to this file, replacing one that is there.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-}
-
-/// Without these, the library's own.
-#[derive(clap::Args)]
-#[command(next_help_heading = "What is tried, with a weight of relevance of 1")]
-struct GridFlags {
-    /// Weights of recency beside 0, with commas between them; by default 0.01 to 10 in steps of 1, 2, 5.
-    #[arg(long, value_name = "WEIGHTS", value_delimiter = ',', value_parser = weight)]
-    recency: Vec<f64>,
-    /// Weights of importance beside 0; by default the same.
-    #[arg(long, value_name = "WEIGHTS", value_delimiter = ',', value_parser = weight)]
-    importance: Vec<f64>,
-    /// What remains of recency after an hour; by default 0.995 and the half-lives.
-    #[arg(long, value_name = "DECAYS", value_delimiter = ',', value_parser = decay)]
-    decay: Vec<f64>,
-    /// After how long a half of recency remains, as in 12h,7d; by default an hour to 15 years in steps of 2.
-    #[arg(long, value_name = "AGES", value_delimiter = ',')]
-    half_life: Vec<Age>,
 }
 
 #[derive(Serialize)]
@@ -71,8 +55,7 @@ struct Document<'a> {
     measure: String,
     /// How many were tried.
     settings: usize,
-    /// What the folds are: given, stores, or random.
-    folds_by: &'static str,
+    folds_by: By,
     folds: Vec<Fold>,
     /// The held-out gain over cosine alone.
     gain: Gain,
@@ -150,10 +133,10 @@ impl Setting {
 }
 
 pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
-    let settings = args.grid.grid().settings();
+    let settings = args.tried.grid().settings();
     let kernel = Kernel::new(Isa::from_env()?)?;
     let subjects = args.judged.subjects(Answers::Needed)?;
-    let (folds_by, names, folds) = args.folds(&subjects)?;
+    let folds = Folds::new(&subjects, args.folds, args.resampling.seed)?;
     let stores = || args.judged.stores();
     let scoring_file = Destination::of(args.out.as_deref(), stores())?;
     let svg = Destination::of(args.svg.as_deref(), stores())?;
@@ -161,7 +144,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     let tuning = Tuning {
         settings: &settings,
         measure: args.measure,
-        folds: &folds,
+        folds: &folds.numbers,
         bootstrap: args.resampling.bootstrap(),
     };
     let model = args.judged.asking.model.as_deref();
@@ -175,7 +158,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
 
     let near = Near::new(&settings, &tuned);
     let fold = |fold: &memorank::eval::Fold| Fold {
-        fold: names[fold.fold].clone(),
+        fold: folds.names[fold.fold].clone(),
         questions: fold.questions,
         setting: Setting::of(&settings[fold.setting]),
         trained: fold.trained,
@@ -185,12 +168,12 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     let document = Document {
         schema: "memorank.tune/1",
         collections: subjects.iter().map(|of| &of.told).collect(),
-        questions: folds.len(),
+        questions: folds.numbers.len(),
         isa: kernel.isa().name(),
         bootstrap: &args.resampling,
         measure: args.measure.to_string(),
         settings: settings.len(),
-        folds_by,
+        folds_by: folds.by,
         folds: tuned.folds.iter().map(fold).collect(),
         gain: tuned.gain,
         beats_cosine: tuned.chosen != 0,
@@ -223,85 +206,6 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     written.and(told)
 }
 
-impl Args {
-    /// What the folds are, their names, and of each question which it is in.
-    fn folds(
-        &self,
-        subjects: &[Subject<'_>],
-    ) -> Result<(&'static str, Vec<String>, Vec<usize>), Failure> {
-        let questions: Vec<_> = subjects.iter().flat_map(|of| &of.questions).collect();
-        let given = questions.iter().filter(|of| of.fold.is_some()).count();
-        let of_stores = subjects.iter().filter(|of| !of.questions.is_empty());
-        match (self.folds, given) {
-            (None, 1..) if given == questions.len() => {
-                let mut names = BTreeMap::new();
-                questions.iter().flat_map(|of| &of.fold).for_each(|name| {
-                    names.insert(name.clone(), 0);
-                });
-                (names.values_mut().enumerate()).for_each(|(number, at)| *at = number);
-                let folds = questions.iter().flat_map(|of| &of.fold);
-                let folds = folds.map(|name| names[name]).collect();
-                Ok(("given", names.into_keys().collect(), folds))
-            }
-            (None, 1..) => Err(Failure::Error(
-                format!(
-                    "{given} of {} questions name their fold: all do, or none, or --folds says how many there are",
-                    questions.len()
-                )
-                .into(),
-            )),
-            (None, 0) if of_stores.clone().count() > 1 => {
-                let names = subjects.iter().map(Subject::name).collect();
-                let folds = subjects.iter().enumerate();
-                let folds = folds.flat_map(|(number, of)| vec![number; of.questions.len()]);
-                Ok(("stores", names, folds.collect()))
-            }
-            (folds, _) => {
-                let usage = |told: String| Failure::Usage(told);
-                let folds = NonZeroUsize::new(folds.unwrap_or(5)).filter(|folds| folds.get() > 1);
-                let folds =
-                    folds.ok_or_else(|| usage("--folds: at least 2 are needed".to_owned()))?;
-                if questions.len() < folds.get() {
-                    return Err(Failure::Error(
-                        format!("{folds} folds of {} questions", questions.len()).into(),
-                    ));
-                }
-                let names = (1..=folds.get()).map(|number| number.to_string());
-                let seed = self.resampling.seed;
-                let folds = folds_at_random(questions.len(), folds, seed);
-                Ok(("random", names.collect(), folds))
-            }
-        }
-    }
-}
-
-impl GridFlags {
-    fn grid(&self) -> Grid {
-        let mut grid = Grid::standard();
-        let sorted = |given: &[f64]| {
-            let mut values = given.to_vec();
-            values.sort_by(f64::total_cmp);
-            values.dedup();
-            values
-        };
-        let or = |given: &[f64], standard: &mut Vec<f64>| {
-            if !given.is_empty() {
-                *standard = sorted(given);
-                standard.retain(|&weight| weight > 0.0);
-            }
-        };
-        or(&self.recency, &mut grid.recency);
-        or(&self.importance, &mut grid.importance);
-        let half_lives = self.half_life.iter();
-        let half_lives = half_lives.map(|age| Grid::decay_of_half_life(age.0 as f64 / 3.6e9));
-        let decays: Vec<f64> = self.decay.iter().copied().chain(half_lives).collect();
-        if !decays.is_empty() {
-            grid.decays = sorted(&decays);
-        }
-        grid
-    }
-}
-
 impl Near {
     fn new(settings: &[Scoring], tuned: &Tuned) -> Near {
         let near = || tuned.near.iter().map(|&at| Setting::of(&settings[at]));
@@ -323,9 +227,9 @@ impl Near {
 impl Document<'_> {
     fn print(&self, out: &mut Output) -> Result<(), Failure> {
         let by = match self.folds_by {
-            "given" => "as the questions say",
-            "stores" => "a store each",
-            _ => "at random",
+            By::Given => "as the questions say",
+            By::Stores => "a store each",
+            By::Random => "at random",
         };
         out.line(format_args!(
             "\n{} questions, {} settings, {}; {} folds, {by}\n",
@@ -412,16 +316,6 @@ fn hours(decay: f64) -> String {
         h if h >= 1_000.0 => short(h / 24.0, "d"),
         h => short(h, "h"),
     }
-}
-
-fn weight(text: &str) -> Result<f64, String> {
-    let weight = text.parse().ok().filter(|w| (0.0..=1e6).contains(w));
-    weight.ok_or_else(|| "a number from 0 to 1000000".to_owned())
-}
-
-fn decay(text: &str) -> Result<f64, String> {
-    let decay = text.parse().ok().filter(|d| (0.0..=1.0).contains(d));
-    decay.ok_or_else(|| "a number from 0 to 1".to_owned())
 }
 
 #[cfg(test)]

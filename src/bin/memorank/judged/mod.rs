@@ -1,23 +1,20 @@
 //! Stores with questions whose right answers are known: what `eval`, `tune` and `sweep` take.
 
+mod file;
+
 use crate::failure::Failure;
 use crate::filters::Narrowed;
 use crate::output::{Output, escaped, grouped};
 use crate::question::{Asking, Competing};
 use crate::table::print_columns;
-use crate::values::Moment;
-use crate::{embed, files, keys, opened};
+use crate::{embed, keys, opened};
+use file::{Key, lines, vectors_beside};
 use memorank::eval::{self, Collection, EvalError};
-use memorank::import::read_vectors;
 use memorank::store::{Agent, Snapshot};
 use memorank::stream::Filter;
-use serde::de::IgnoredAny;
-use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use serde::Serialize;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-
-/// More is no file of questions: a device without an end, say.
-const LIMIT_BYTES: u64 = 1 << 30;
 
 #[derive(clap::Args)]
 pub struct Judged {
@@ -78,46 +75,6 @@ pub struct Question {
     pub fold: Option<String>,
 }
 
-#[derive(Deserialize)]
-struct Line {
-    #[serde(default, alias = "evidence")]
-    relevant: Vec<Key>,
-    vector: Option<Vec<f32>>,
-    text: Option<String>,
-    category: Option<Label>,
-    fold: Option<Label>,
-    now: Option<Moment>,
-    agent: Option<u32>,
-    /// What the question is called.
-    #[serde(rename = "id")]
-    _id: Option<IgnoredAny>,
-    #[serde(flatten)]
-    ignored: BTreeMap<String, IgnoredAny>,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Key {
-    Id(u64),
-    Key(String),
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Label {
-    Number(i64),
-    Text(String),
-}
-
-impl From<Label> for String {
-    fn from(label: Label) -> String {
-        match label {
-            Label::Number(number) => number.to_string(),
-            Label::Text(text) => text,
-        }
-    }
-}
-
 impl Judged {
     /// The folders of the stores.
     pub fn stores(&self) -> impl Iterator<Item = &Path> {
@@ -171,8 +128,7 @@ impl Judged {
             ignored: BTreeSet::new(),
         };
         let mut beside = vectors_beside(path, &lines)?;
-        let mut questions = Vec::new();
-        let mut named = 0;
+        let mut questions: Vec<Question> = Vec::new();
         for (number, line) in lines {
             let wrong =
                 |what: String| Failure::Error(format!("{file}, line {number}: {what}").into());
@@ -197,32 +153,17 @@ impl Judged {
             };
             let agent = self.asking.agent(line.agent);
             let (now, _) = self.asking.moment(line.now, &snapshot, agent);
-            let mut relevant = Vec::with_capacity(line.relevant.len());
-            for key in &line.relevant {
-                named += 1;
-                let row = match key {
-                    Key::Id(id) => snapshot.row_of_id(*id),
-                    Key::Key(key) => keys::find(&snapshot, key)?,
-                };
-                relevant.push(match row {
-                    Some(row) => snapshot.id(row),
-                    None => {
-                        // An id that no memory has: ids are given from 0 on.
-                        told.missing += 1;
-                        u64::MAX - told.missing as u64
-                    }
-                });
-            }
             questions.push(Question {
                 line: number,
                 embedding,
                 agent,
                 now,
-                relevant,
+                relevant: told.resolve(&snapshot, line.relevant)?,
                 category: line.category.map(String::from),
                 fold: line.fold.map(String::from),
             });
         }
+        let named: usize = questions.iter().map(|of| of.relevant.len()).sum();
         if named > 0 && told.missing == named {
             return Err(Failure::Error(
                 format!(
@@ -244,60 +185,25 @@ impl Judged {
     }
 }
 
-/// The questions of a file with the numbers of their lines. Empty lines are passed over.
-fn lines(path: &Path) -> Result<Vec<(usize, Line)>, Failure> {
-    let file = path.display();
-    let told = |what: String| Failure::Error(format!("{file}{what}").into());
-    let bytes = files::read(path, LIMIT_BYTES).map_err(|e| told(format!(": {e}")))?;
-    if bytes.len() as u64 > LIMIT_BYTES {
-        return Err(told(": more than 1 GiB of questions".to_owned()));
-    }
-    let mut all = Vec::new();
-    for (number, line) in (1..).zip(bytes.split(|&byte| byte == b'\n')) {
-        if !line.trim_ascii().is_empty() {
-            let line = serde_json::from_slice(line);
-            all.push((
-                number,
-                line.map_err(|e| told(format!(", line {number}: {e}")))?,
-            ));
+impl Told {
+    /// The ids of the memories with these keys, and for each key that no memory has an id that no memory has.
+    fn resolve(&mut self, snapshot: &Snapshot, relevant: Vec<Key>) -> Result<Vec<u64>, Failure> {
+        let (mut ids, mut missing) = (Vec::with_capacity(relevant.len()), BTreeSet::new());
+        for key in relevant {
+            let (row, key) = match key {
+                Key::Id(id) => (snapshot.row_of_id(id), id.to_string()),
+                Key::Key(key) => (keys::find(snapshot, &key)?, key),
+            };
+            match row {
+                Some(row) => ids.push(snapshot.id(row)),
+                None => drop(missing.insert(key)),
+            }
         }
+        self.missing += missing.len();
+        // Ids are given from 0 on.
+        ids.extend(missing.iter().zip(0..).map(|(_, n)| u64::MAX - n));
+        Ok(ids)
     }
-    match all.is_empty() {
-        true => Err(told(": no question".to_owned())),
-        false => Ok(all),
-    }
-}
-
-/// The vectors of a matrix beside the file, if no line has one or a text.
-fn vectors_beside(
-    path: &Path,
-    lines: &[(usize, Line)],
-) -> Result<Option<std::vec::IntoIter<Vec<f32>>>, Failure> {
-    let mut lines_with = lines.iter();
-    if lines_with.any(|(_, line)| line.vector.is_some() || line.text.is_some()) {
-        return Ok(None);
-    }
-    let matrix = path.with_extension("npy");
-    if !matrix.exists() {
-        let told = format!(
-            "{}: no line has a \"vector\" or \"text\", and there is no {}",
-            path.display(),
-            matrix.display()
-        );
-        return Err(Failure::Error(told.into()));
-    }
-    let vectors = read_vectors(&matrix)?;
-    if vectors.len() != lines.len() {
-        let told = format!(
-            "{} has {} vectors for the {} questions of {}",
-            matrix.display(),
-            vectors.len(),
-            lines.len(),
-            path.display()
-        );
-        return Err(Failure::Error(told.into()));
-    }
-    Ok(Some(vectors.into_iter()))
 }
 
 /// Calls `f` with all stores and their questions, for the library.
