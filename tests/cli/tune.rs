@@ -113,7 +113,7 @@ fn what_it_writes_is_what_a_query_takes() {
     );
     for told in [
         "Recency",
-        "Half-life of recency",
+        "Half-life",
         "Importance",
         "dashed: cosine",
         ">10 h<",

@@ -56,7 +56,7 @@ pub fn svg(name: &str, document: &Document<'_>, settings: &[Scoring], means: &[f
             weight,
         ),
         Curve::new(
-            "Half-life of recency",
+            "Half-life",
             "",
             all()
                 .filter(|(of, _)| of.recency > 0.0)

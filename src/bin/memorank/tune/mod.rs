@@ -303,7 +303,10 @@ impl Near {
     }
 }
 
-/// The half-life of a decay per hour: 1 h, 138 h, 170.7 d, none for a decay of 1.
+/// Hours.
+const YEAR: f64 = 8_766.0;
+
+/// The half-life of a decay per hour: 1 h, 138 h, 171 d, 15 y; none for a decay of 1.
 fn hours(decay: f64) -> String {
     let hours = Grid::half_life_of_decay(decay);
     let short = |x: f64, unit: &str| {
@@ -313,6 +316,7 @@ fn hours(decay: f64) -> String {
     };
     match hours {
         h if h.is_infinite() => "none".to_owned(),
+        h if h >= 2.0 * YEAR => short(h / YEAR, "y"),
         h if h >= 1_000.0 => short(h / 24.0, "d"),
         h => short(h, "h"),
     }
@@ -333,6 +337,8 @@ mod tests {
             (Grid::decay_of_half_life(2.5), "2.5 h"),
             (Grid::decay_of_half_life(4_096.0), "171 d"),
             (Grid::decay_of_half_life(1_020.0), "42.5 d"),
+            (Grid::decay_of_half_life(16_384.0), "683 d"),
+            (Grid::decay_of_half_life(131_072.0), "15 y"),
         ] {
             assert_eq!(hours(decay), told);
         }
