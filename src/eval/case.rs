@@ -162,18 +162,23 @@ impl Case {
         ties: Ties,
         workspace: &mut Workspace,
     ) -> Result<Places, RankError> {
+        // Whoever is ahead of an answer is counted, which takes a pass for each. Of many all candidates are sorted.
+        if self.answers.len() > 4 {
+            let mut ranking = Ranking::default();
+            self.top(scoring, ties, self.candidates(), workspace, &mut ranking)?;
+            return Ok(self.places_in(&ranking));
+        }
         let (components, query) = ([self.components()], self.query(1, ties));
-        let places = places(
-            &components,
-            &query,
-            scoring,
-            Par::Serial,
-            workspace,
-            &self.answers,
-        )?;
+        let (par, answers) = (Par::Serial, &self.answers);
+        let places = places(&components, &query, scoring, par, workspace, answers)?;
         let mut found: Vec<usize> = places.into_iter().flatten().collect();
         found.sort_unstable();
         Ok(self.found(found))
+    }
+
+    /// How many of the memories that answer the question do not compete.
+    pub(super) fn out_of_reach(&self) -> usize {
+        self.relevant - self.answers.len()
     }
 
     /// The places of the answers that are among the k best of a ranking.

@@ -23,6 +23,9 @@ use crate::scoring::{Normalization, Recency, Scoring};
 
 const MARGIN: f64 = 1e-9;
 const RATIO: f64 = 1e3;
+/// Comparisons for each candidate. Where relevance falls as time goes by, nobody is ahead of many, and to find that out
+/// would take longer than to try all settings on all candidates.
+const COMPARISONS: usize = 200;
 
 /// Whether the contenders of a case are all that a setting can put among the best k.
 pub(super) fn suffice(scoring: &Scoring) -> bool {
@@ -33,16 +36,21 @@ pub(super) fn suffice(scoring: &Scoring) -> bool {
     by_age && min_max && weights.relevance > 0.0 && sum <= RATIO * weights.relevance
 }
 
-/// Indexes of the candidates that are behind fewer than k others, and of those at the ends of ranges; ascending.
-pub(super) fn of(case: &Case, k: usize) -> Vec<usize> {
+/// Indexes of the candidates that are behind fewer than k others, and of those at the ends of ranges; ascending. `None`:
+/// it does not pay to look for them.
+pub(super) fn of(case: &Case, k: usize) -> Option<Vec<usize>> {
+    if k >= case.candidates() {
+        return None;
+    }
     let relevance = |i: usize| f64::from(case.relevance[i]);
     let mut by_relevance: Vec<usize> = (0..case.candidates()).collect();
     by_relevance.sort_by(|&a, &b| relevance(b).total_cmp(&relevance(a)));
     let (Some(&most), Some(&least)) = (by_relevance.first(), by_relevance.last()) else {
-        return Vec::new();
+        return None;
     };
     let margin = MARGIN * (relevance(most) - relevance(least));
     let mut kept: Vec<usize> = Vec::new();
+    let mut left = COMPARISONS.saturating_mul(case.candidates());
     // So many of those that are kept are more relevant by the margin.
     let mut above = 0;
     for &candidate in &by_relevance {
@@ -50,11 +58,19 @@ pub(super) fn of(case: &Case, k: usize) -> Vec<usize> {
         while kept.get(above).is_some_and(clearly) {
             above += 1;
         }
-        let ahead = kept[..above].iter().filter(|&&other| {
+        let is_ahead = |other: usize| {
             case.last_access[other] >= case.last_access[candidate]
                 && case.importance[other] >= case.importance[candidate]
-        });
-        if ahead.take(k).count() < k {
+        };
+        let mut ahead = 0;
+        for &other in &kept[..above] {
+            left = left.checked_sub(1)?;
+            ahead += usize::from(is_ahead(other));
+            if ahead == k {
+                break;
+            }
+        }
+        if ahead < k {
             kept.push(candidate);
         }
     }
@@ -67,7 +83,7 @@ pub(super) fn of(case: &Case, k: usize) -> Vec<usize> {
     kept.extend(all.max_by(by_importance));
     kept.sort_unstable();
     kept.dedup();
-    kept
+    Some(kept)
 }
 
 #[cfg(test)]
@@ -120,7 +136,10 @@ mod tests {
             let (n, spread) = (1 + draws.below(120), 1 + draws.below(60));
             let case = case(&mut draws, n, spread);
             let k = [1, 2, 5, 10][round % 4];
-            let kept = of(&case, k);
+            let Some(kept) = of(&case, k) else {
+                assert!(k >= n);
+                continue;
+            };
             let contenders = case.only(&kept);
             dropped += n - kept.len();
             for scoring in &settings {
@@ -159,8 +178,16 @@ mod tests {
     }
 
     #[test]
-    fn there_need_be_no_candidates() {
-        let none = case(&mut Draws(1), 0, 1);
-        assert!(of(&none, 3).is_empty());
+    fn they_are_not_looked_for_where_that_does_not_pay() {
+        let mut draws = Draws(1);
+        assert_eq!(of(&case(&mut draws, 0, 1), 3), None);
+        assert_eq!(of(&case(&mut draws, 5, 3), 5), None);
+        let mut drifting = case(&mut draws, 5_000, 3);
+        let rows = 0..5_000;
+        drifting.relevance = rows.clone().map(|i| 1.0 - i as f32 / 5_000.0).collect();
+        drifting.last_access = rows.collect();
+        assert_eq!(of(&drifting, 3), None);
+        drifting.last_access.reverse();
+        assert!(of(&drifting, 3).is_some_and(|kept| kept.len() < 20));
     }
 }

@@ -35,12 +35,23 @@ pub struct Tuned {
     pub gain: Gain,
     /// The setting that is best on all questions; of several, the first.
     pub best: usize,
-    /// What to use: the best setting if the held-out gain is [sure](Gain::is_sure), or else the first.
+    /// What to use: the best setting if the held-out gain is [sure](Gain::is_sure) and there are enough
+    /// [questions](Tuned::FEWEST_QUESTIONS), or else the first.
     pub chosen: usize,
     /// The settings that cannot be told from the best one: over all questions they are worse by no more than two
     /// standard errors of the paired difference. If they are many and far apart, the optimum is flat.
     pub near: Vec<usize>,
+    /// Right answers, of all questions, that do not compete for them: no setting finds them.
+    pub out_of_reach: usize,
 }
+
+impl Tuned {
+    /// Of fewer questions an interval says little: of two that agree it has no width.
+    pub const FEWEST_QUESTIONS: usize = 20;
+}
+
+/// Settings that are not worth looking for contenders.
+const FEW: usize = 8;
 
 /// One fold of a cross-validation.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -89,21 +100,28 @@ pub fn tune(
                 let places = case.places(scoring, Ties::Row, workspace)?;
                 values.push(measure.of(&places));
             }
-            return Ok(values);
+            return Ok((values, case.out_of_reach()));
         };
-        let few = case.only(&contenders::of(&case, k.get()));
+        // They are looked for once, and save most of the work of each setting.
+        let contenders = match settings.len() {
+            ..FEW => None,
+            FEW.. => contenders::of(&case, k.get()),
+        };
+        let contenders = contenders.map(|kept| case.only(&kept));
         let mut ranking = Ranking::default();
         for scoring in settings {
-            let case = match contenders::suffice(scoring) {
-                true => &few,
-                false => &case,
+            let case = match &contenders {
+                Some(contenders) if contenders::suffice(scoring) => contenders,
+                Some(_) | None => &case,
             };
             case.top(scoring, Ties::Row, k.get(), workspace, &mut ranking)?;
             values.push(measure.of(&case.places_in(&ranking)));
         }
-        Ok(values)
+        Ok((values, case.out_of_reach()))
     })?;
-    Ok(tuning.judge(&values))
+    let out_of_reach = values.iter().map(|(_, out_of_reach)| out_of_reach).sum();
+    let values: Vec<Vec<f64>> = values.into_iter().map(|(values, _)| values).collect();
+    Ok(tuning.judge(&values, out_of_reach))
 }
 
 impl Tuning<'_> {
@@ -129,7 +147,7 @@ impl Tuning<'_> {
     }
 
     /// `values` has a value for each question and setting.
-    fn judge(&self, values: &[Vec<f64>]) -> Tuned {
+    fn judge(&self, values: &[Vec<f64>], out_of_reach: usize) -> Tuned {
         let of_setting =
             |setting: usize| -> Vec<f64> { values.iter().map(|of| of[setting]).collect() };
         let mut folds: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
@@ -162,7 +180,11 @@ impl Tuning<'_> {
             folds: told,
             gain,
             best,
-            chosen: if gain.is_sure() { best } else { 0 },
+            chosen: match gain.is_sure() && values.len() >= Tuned::FEWEST_QUESTIONS {
+                true => best,
+                false => 0,
+            },
+            out_of_reach,
             near: near.collect(),
             means,
         }

@@ -59,6 +59,16 @@ fn it_tells_the_share_that_stays() {
 }
 
 #[test]
+fn right_answers_are_not_looked_at() {
+    let stage = compass();
+    let line = |relevant: Value| format!("{}\n", json!({"vector": [1, 0], "relevant": relevant}));
+    stage.write("q.jsonl", line(json!(["gone"])));
+    let unknown = sweep(&stage, &[]);
+    stage.write("q.jsonl", line(json!([])));
+    assert_eq!(sweep(&stage, &[]), unknown);
+}
+
+#[test]
 fn a_weight_of_0_is_taken_for_1() {
     let stage = compass();
     stage.write("q.jsonl", QUESTIONS);

@@ -126,7 +126,7 @@ fn what_it_writes_is_what_a_query_takes() {
 #[test]
 fn it_says_plainly_that_nothing_beats_cosine() {
     let stage = compass();
-    let lines: String = (0..8)
+    let lines: String = (0..24)
         .map(|i| {
             let [x, y] = [[1, 0], [0, 1], [-1, 0], [0, -1]][i % 4];
             format!(
@@ -212,7 +212,7 @@ fn folds_are_given_or_stores_or_random() {
     let one = stage.write("one.jsonl", one);
     assert!(
         tune(&stage, &one, &[])
-            .fails(2)
+            .fails(1)
             .contains("at least two folds")
     );
     for folds in ["0", "1", "-1", "x"] {
@@ -220,6 +220,68 @@ fn folds_are_given_or_stores_or_random() {
     }
     let err = tune(&stage, &few, &[]).fails(1);
     assert!(err.contains("5 folds of 1 questions"), "{err}");
+}
+
+// Questions about one conversation in two folds would be chosen by what they resemble.
+#[test]
+fn a_store_that_is_given_twice_is_one_fold() {
+    let (stage, queries) = recent();
+    let store = stage.at("S");
+    let other = stage.write("other.jsonl", fs::read_to_string(&queries).unwrap());
+    let dotted = format!("{store}/.");
+    let args = ["tune", &store, &queries, &dotted, &other, "--json"];
+    let document = run([&args[..], SMALL].concat()).json();
+    assert_eq!(document["folds_by"], "random");
+    // Two of the same name are told apart.
+    fs::create_dir(stage.path("b")).unwrap();
+    crate::stage::copy(&stage.path("S"), &stage.path("b/S"));
+    let second = stage.at("b/S");
+    let args = ["tune", &store, &queries, &second, &other, "--json"];
+    let document = run([&args[..], SMALL].concat()).json();
+    let folds = document["folds"].as_array().unwrap().iter();
+    let names: std::collections::BTreeSet<_> = folds.map(|of| of["fold"].to_string()).collect();
+    assert_eq!(names.len(), 2);
+}
+
+#[test]
+fn little_is_not_taken_for_much() {
+    let (stage, queries) = recent();
+    let all = fs::read_to_string(&queries).unwrap();
+    let few: String = all
+        .lines()
+        .take(12)
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let few = stage.write("few.jsonl", few);
+    let document = tune(&stage, &few, &[SMALL, &["--json"]].concat()).json();
+    assert_eq!(document["beats_cosine"], false);
+    let text = tune(&stage, &few, SMALL).ok();
+    assert!(
+        text.contains("Fewer than 20 questions tell nothing for sure"),
+        "{text}"
+    );
+
+    let err = tune(
+        &stage,
+        &queries,
+        &[
+            "--kind",
+            "observation",
+            "--created-until",
+            "2000-01-01T00:00:00Z",
+        ],
+    )
+    .fails(1);
+    assert!(err.contains("no relevant memory competes"), "{err}");
+    let many: Vec<String> = (1..=400).map(|i| i.to_string()).collect();
+    let many = many.join(",");
+    let err = tune(
+        &stage,
+        &queries,
+        &["--recency", &many, "--importance", &many],
+    )
+    .fails(2);
+    assert!(err.contains("100,000 are the most"), "{err}");
 }
 
 #[test]
@@ -248,12 +310,14 @@ fn numbers_out_of_range_are_usage_errors_and_nothing_is_written() {
         &["--half-life", "5"],
         &["--measure", "recall"],
         &["--resamples", "0"],
+        &["--resamples", "99"],
         &["--resamples", "1000001"],
         &["--seed", "-1"],
     ] {
         tune(&stage, &queries, &[args, &["--out", &out]].concat()).fails(2);
     }
     assert!(!stage.path("scoring.json").exists());
+    tune(&stage, &queries, &["--out", &out, "--svg", &out]).fails(2);
     let before = files(&stage.path("S"));
     let ran = tune(&stage, &queries, &["--out", &stage.at("S/scoring.json")]);
     assert!(ran.fails(1).contains("it would lie in the store"));
@@ -295,6 +359,7 @@ fn a_file_that_is_no_scoring_is_an_error_that_says_why() {
             "the decay is 2",
         ),
         (with("/normalization", json!("mean")), "unknown variant"),
+        (with("/recency", json!("given")), "recencies that are given"),
         (format!("{good} x"), "trailing"),
     ] {
         let file = stage.write("scoring.json", content);

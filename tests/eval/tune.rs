@@ -2,7 +2,7 @@
 
 use crate::common::Random;
 use crate::example::{Owned, append, new_store, plain};
-use crate::{Asked, HOUR, T, cosine, judged, measure, questions, town};
+use crate::{Asked, HOUR, T, cosine, judged, measure, questions, town, weighted};
 use memorank::Par;
 use memorank::eval::{
     Bootstrap, Collection, Grid, Tuned, Tuning, evaluate, folds_at_random, mean, tune,
@@ -179,6 +179,33 @@ fn chance_is_seldom_taken_for_a_gain() {
         sure += u32::from(tuned.gain.is_sure());
     }
     assert!(sure <= 6, "{sure} of {runs}");
+}
+
+#[test]
+fn few_questions_choose_nothing() {
+    let mut random = Random(19);
+    let (_dir, store, asked) = by_age(&mut random, 60, |age| age < 10);
+    let with = |n: usize| {
+        let folds: Vec<usize> = (0..n).map(|i| i % 2).collect();
+        let settings = [cosine().scoring, weighted(1.0, 10.0, 0.0).scoring];
+        tuned(&store, &asked[..n], &settings, &folds)
+    };
+    let few = with(Tuned::FEWEST_QUESTIONS - 1);
+    assert!(few.gain.is_sure() && few.best > 0, "{few:?}");
+    assert_eq!(few.chosen, 0);
+    let enough = with(60);
+    assert_eq!(enough.chosen, enough.best);
+}
+
+#[test]
+fn right_answers_that_do_not_compete_are_counted() {
+    let mut random = Random(21);
+    let (_dir, store, mut asked) = by_age(&mut random, 20, |_| true);
+    asked[0].relevant = vec![0, 1, 1_000];
+    // Before all of them.
+    asked[1].now = 0;
+    let folds: Vec<usize> = (0..20).map(|i| i % 2).collect();
+    assert_eq!(tuned(&store, &asked, &small_grid(), &folds).out_of_reach, 2);
 }
 
 #[test]

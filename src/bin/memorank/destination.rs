@@ -11,10 +11,10 @@ pub struct Destination(PathBuf);
 impl Destination {
     /// Finds out now what would be an error later: makes a file in the folder, and removes it.
     ///
-    /// `stores` are folders that the file may not lie in.
-    pub fn new<'a>(
+    /// `inputs` are folders that the file may not lie in, and files that it may not replace.
+    pub fn new(
         path: &Path,
-        stores: impl IntoIterator<Item = &'a Path>,
+        inputs: impl IntoIterator<Item = PathBuf>,
     ) -> Result<Destination, Failure> {
         let failed = |e| cannot(path, &e);
         match fs::metadata(path) {
@@ -29,24 +29,39 @@ impl Destination {
         // Behind a link, the file is replaced and the link stays.
         let destination = Destination(fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()));
         let folder = fs::canonicalize(destination.folder()).map_err(failed)?;
-        for store in stores {
-            if folder.starts_with(fs::canonicalize(store).map_err(failed)?) {
-                return Err(failed(io::Error::other("it would lie in the store")));
+        let name = path.file_name();
+        let name = name.ok_or_else(|| failed(io::ErrorKind::InvalidInput.into()))?;
+        // A link was followed: it has the name of what is behind it.
+        let name = destination.0.file_name().unwrap_or(name);
+        let destination = Destination(folder.join(name));
+        // What is not there cannot be overwritten.
+        for input in inputs
+            .into_iter()
+            .filter_map(|input| fs::canonicalize(input).ok())
+        {
+            if destination.0.starts_with(&input) {
+                let told = match input.is_dir() {
+                    true => "it would lie in the store",
+                    false => "it is what is read",
+                };
+                return Err(failed(io::Error::other(told)));
             }
-        }
-        if path.file_name().is_none() {
-            return Err(failed(io::ErrorKind::InvalidInput.into()));
         }
         destination.temporary().map_err(failed)?;
         Ok(destination)
     }
 
     /// The same, of a file that may be wanted.
-    pub fn of<'a>(
+    pub fn of(
         path: Option<&Path>,
-        stores: impl IntoIterator<Item = &'a Path>,
+        inputs: impl IntoIterator<Item = PathBuf>,
     ) -> Result<Option<Destination>, Failure> {
-        path.map(|path| Destination::new(path, stores)).transpose()
+        path.map(|path| Destination::new(path, inputs)).transpose()
+    }
+
+    /// Where it will be.
+    pub fn path(&self) -> &Path {
+        &self.0
     }
 
     /// Writes the file: whole, or not at all.

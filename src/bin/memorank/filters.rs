@@ -73,6 +73,11 @@ pub struct Narrowed<'a> {
 }
 
 impl Filters {
+    /// The file with a mask.
+    pub fn mask(&self) -> Option<&Path> {
+        self.mask.as_deref()
+    }
+
     pub fn narrowed(&self, snapshot: &Snapshot) -> Result<Narrowed<'_>, Failure> {
         let kinds = self.kind.iter().map(|name| kind(snapshot, name));
         let mask = self.mask.as_ref().map(|path| mask(path, snapshot.rows()));

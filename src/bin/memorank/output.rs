@@ -104,6 +104,39 @@ pub fn grouped(n: usize) -> String {
     text
 }
 
+/// 1 question, 2 questions.
+pub fn counted(n: usize, what: &str) -> String {
+    let plural = if n == 1 { "" } else { "s" };
+    format!("{} {what}{plural}", grouped(n))
+}
+
+/// A number that somebody gave: as it is, if that is short.
+pub fn short(x: f64) -> String {
+    let whole = x.to_string();
+    match whole.len() <= 7 {
+        true => whole,
+        false => format!("{x:.2e}"),
+    }
+}
+
+/// Text on one line and of at most `columns` columns: what is too much of it is left out in the middle.
+pub fn middle_out(text: &str, columns: usize) -> String {
+    let line = one_line(text, usize::MAX);
+    if width(&line) <= columns {
+        return line;
+    }
+    let half = columns.saturating_sub(1) / 2;
+    let first = one_line(&line, half + 1);
+    let mut last = String::new();
+    for c in line.chars().rev() {
+        if width(&last) + c.width().unwrap_or(0) > half {
+            break;
+        }
+        last.insert(0, c);
+    }
+    first + &last
+}
+
 /// Bytes in hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -195,6 +228,31 @@ mod tests {
         }
         assert_eq!(padded("货", 4), "货  ");
         assert_eq!(padded("abcde", 4), "abcde");
+    }
+
+    #[test]
+    fn a_long_name_keeps_its_beginning_and_its_end() {
+        assert_eq!(middle_out("abcdefg", 7), "abcdefg");
+        assert_eq!(middle_out("abcdefgh", 7), "abc…fgh");
+        assert_eq!(middle_out("货架在空闲", 7), "货…闲");
+        for columns in 1..30 {
+            let cut = middle_out("relevance=1,货recency=0.05,half-life=30d", columns);
+            assert!(width(&cut) <= columns, "{cut} {columns}");
+        }
+    }
+
+    #[test]
+    fn counts_and_given_numbers_are_short() {
+        assert_eq!(counted(1, "key"), "1 key");
+        assert_eq!(counted(1_000, "key"), "1,000 keys");
+        for (x, told) in [
+            (0.05, "0.05"),
+            (16.0, "16"),
+            (1.0 / 3.0, "3.33e-1"),
+            (1e300, "1.00e300"),
+        ] {
+            assert_eq!(short(x), told);
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 
 #[derive(clap::Args, Serialize)]
 pub struct Resampling {
-    /// How often questions are drawn anew for intervals, at most 1000000.
+    /// How often questions are drawn anew for intervals, from 100 to 1000000.
     #[arg(
         long,
         value_name = "N",
@@ -28,9 +28,8 @@ impl Resampling {
 }
 
 fn resamples(text: &str) -> Result<NonZeroUsize, String> {
-    let number = text
-        .parse()
-        .ok()
-        .filter(|n: &NonZeroUsize| n.get() <= 1_000_000);
-    number.ok_or_else(|| "a whole number from 1 to 1000000".to_owned())
+    let number = text.parse().ok();
+    // Of fewer, the ends of an interval are chance.
+    let number = number.filter(|n: &NonZeroUsize| (100..=1_000_000).contains(&n.get()));
+    number.ok_or_else(|| "a whole number from 100 to 1000000".to_owned())
 }

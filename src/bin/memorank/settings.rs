@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::values::whole;
 use crate::{files, filters};
-use memorank::scoring::{Preset, Scoring, Touch};
+use memorank::scoring::{Preset, Recency, Scoring, Touch};
 use memorank::store::{Kind, Snapshot};
 use memorank::stream::{Decays, KindDecay};
 use serde::Serialize;
@@ -163,7 +163,10 @@ pub fn scoring_of(path: &Path) -> Result<Scoring, Failure> {
     }
     let scoring: Scoring = serde_json::from_slice(&bytes).map_err(|e| told(e.to_string()))?;
     scoring.check().map_err(|e| told(e.to_string()))?;
-    Ok(scoring)
+    match scoring.recency {
+        Recency::Age { .. } | Recency::Position { .. } => Ok(scoring),
+        Recency::Given => Err(told("a store has no recencies that are given".to_owned())),
+    }
 }
 
 /// What is computed, for documents.

@@ -244,6 +244,7 @@ impl Ticks {
     pub fn label(&self, tick: f64) -> String {
         match tick {
             0.0 => "0".to_owned(),
+            _ if self.decimals > 5 => format!("{tick:.0e}"),
             _ => format!("{tick:.0$}", self.decimals),
         }
     }

@@ -79,7 +79,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     let snapshot = opened::to_read(&args.store)?.snapshot();
     let with_vector = with_vector(args, &snapshot)?;
     // Before minutes of measuring.
-    let svg = Destination::of(args.svg.as_deref(), [&*args.store])?;
+    let svg = Destination::of(args.svg.as_deref(), [args.store.clone()])?;
 
     let mut preset = Preset::paper();
     preset.k = args.k;

@@ -2,29 +2,32 @@
 //! difference to the first scoring; and by category, as points.
 
 use super::{Document, Scored, label};
-use crate::output::{grouped, one_line};
+use crate::output::{counted, grouped, middle_out};
 use crate::svg::{LEFT, Shape, Svg, TICKS_BELOW, TOP, Ticks, Title, UNIT_BELOW, series};
 use std::fmt::Write;
 
 /// The height of a scoring's bar and of a category.
 const LINE: f64 = 34.0;
-/// What scorings are called, in a line of the legend.
-const LEGENDS: usize = 3;
+/// Scorings in a line of the legend, and the columns of their names.
+const LEGENDS: usize = 2;
+const NAME: usize = 22;
+/// Categories that are shown; the document has all.
+const CATEGORIES: usize = 20;
 const BARS: (f64, f64) = (190.0, 420.0);
 const POINTS: (f64, f64) = (600.0, 890.0);
 
 pub fn svg(name: &str, document: &Document<'_>) -> String {
     let first = &document.scorings[0];
     let measure = &*first.measures[0].measure;
-    let categories = first.categories.len();
+    let categories = first.categories.len().min(CATEGORIES);
     let lines = document.scorings.len().max(categories);
     let bottom = TOP + 24.0 + LINE * lines as f64;
     let title = Title {
         of: "memorank eval",
         name,
         below: &format!(
-            "{measure}, {} questions; whiskers: 95 % intervals of the difference to {}",
-            grouped(document.questions),
+            "{measure}, {}; whiskers: 95 % intervals of the difference to {}",
+            counted(document.questions, "question"),
             label(first.name)
         ),
         description: &description(document, measure),
@@ -87,7 +90,12 @@ fn bars(out: &mut Svg, document: &Document<'_>, measure: &str, bottom: f64) {
     for (at, of) in document.scorings.iter().enumerate() {
         let top = TOP + 24.0 + LINE * at as f64;
         let (class, mean) = (series(at), of.measures[0].mean);
-        out.text("muted", LEFT, top + 14.0, &one_line(&label(of.name), 22));
+        out.text(
+            "muted",
+            LEFT,
+            top + 14.0,
+            &middle_out(&label(of.name), NAME),
+        );
         out.line(format_args!(
             "<rect class=\"{class}\" x=\"{zero}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"20\"/>",
             x(mean) - zero
@@ -107,11 +115,16 @@ fn bars(out: &mut Svg, document: &Document<'_>, measure: &str, bottom: f64) {
 
 fn by_category(out: &mut Svg, document: &Document<'_>, measure: &str, bottom: f64) {
     let (zero, end) = POINTS;
-    let all = document.scorings.iter().flat_map(|of| &of.categories);
+    let shown = document.scorings[0].categories.len().min(CATEGORIES);
+    let all = (document.scorings.iter()).flat_map(|of| &of.categories[..shown]);
     let means = all.map(|category| category.measures[0].mean);
     let ticks = Ticks::upto(means.fold(0.0, f64::max));
     let x = |value: f64| zero + (end - zero) * value / ticks.last();
-    out.text("panel", 510.0, TOP, &format!("{measure} by category"));
+    let title = match document.scorings[0].categories.len() {
+        all if all > shown => format!("{measure} by category, {shown} of {}", grouped(all)),
+        _ => format!("{measure} by category"),
+    };
+    out.text("panel", 510.0, TOP, &title);
     for tick in ticks.values() {
         let class = if tick == 0.0 { "axis" } else { "grid" };
         out.rule(class, (x(tick), TOP + 14.0), (x(tick), bottom));
@@ -123,8 +136,9 @@ fn by_category(out: &mut Svg, document: &Document<'_>, measure: &str, bottom: f6
         );
     }
     let y = |at: usize| TOP + 34.0 + LINE * at as f64;
-    for (at, category) in document.scorings[0].categories.iter().enumerate() {
-        let (name, n) = (one_line(category.category, 8), grouped(category.questions));
+    for (at, category) in document.scorings[0].categories[..shown].iter().enumerate() {
+        let name = middle_out(&category.category.to_string(), 8);
+        let n = grouped(category.questions);
         out.text(
             "muted end",
             zero - 10.0,
@@ -134,15 +148,15 @@ fn by_category(out: &mut Svg, document: &Document<'_>, measure: &str, bottom: f6
         out.rule("grid", (zero, y(at)), (end, y(at)));
     }
     for (number, of) in document.scorings.iter().enumerate() {
-        for (at, category) in of.categories.iter().enumerate() {
+        for (at, category) in of.categories[..shown].iter().enumerate() {
             let point = (x(category.measures[0].mean), y(at));
             out.mark(&series(number), Shape::of(number), point);
         }
     }
     for (number, of) in document.scorings.iter().enumerate() {
-        let left = 510.0 + 134.0 * (number % LEGENDS) as f64;
+        let left = 510.0 + 200.0 * (number % LEGENDS) as f64;
         let y = bottom + UNIT_BELOW + 4.0 + 20.0 * (number / LEGENDS) as f64;
         out.mark(&series(number), Shape::of(number), (left, y - 4.0));
-        out.text("muted", left + 11.0, y, &one_line(&label(of.name), 18));
+        out.text("muted", left + 11.0, y, &middle_out(&label(of.name), NAME));
     }
 }

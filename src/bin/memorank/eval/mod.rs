@@ -4,13 +4,13 @@ mod chart;
 
 use crate::destination::Destination;
 use crate::failure::Failure;
-use crate::judged::{self, Answers, Judged, Subject, Told, with_collections};
+use crate::judged::{self, Answers, Judged, Label, Subject, Told, with_collections};
 use crate::mixes::{self, COSINE};
-use crate::output::{Output, escaped, grouped, one_line};
+use crate::output::{Output, counted, escaped, grouped, middle_out};
 use crate::resampling::Resampling;
 use crate::table::print_table;
 use crate::threads::on_threads;
-use memorank::eval::{Bootstrap, Evaluation, Gain, Measure, evaluate, mean};
+use memorank::eval::{Evaluation, Gain, Measure, evaluate, mean};
 use memorank::kernel::{Isa, Kernel};
 use memorank::scoring::{CandidateRule, Preset, Scoring, Ties, Workspace};
 use serde::Serialize;
@@ -65,7 +65,7 @@ struct Scored<'a> {
 /// A scoring over the questions of one category.
 #[derive(Serialize)]
 struct Category<'a> {
-    category: &'a str,
+    category: &'a Label,
     questions: usize,
     measures: Vec<Value>,
 }
@@ -92,7 +92,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     let presets: Vec<Preset> = presets.collect::<Result<_, _>>()?;
     let kernel = Kernel::new(Isa::from_env()?)?;
     let subjects = args.judged.subjects(Answers::Needed)?;
-    let svg = Destination::of(args.svg.as_deref(), args.judged.stores())?;
+    let svg = Destination::of(args.svg.as_deref(), args.inputs())?;
 
     let model = args.judged.asking.model.as_deref();
     let mut workspace = Workspace::with_kernel(kernel);
@@ -102,13 +102,18 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
         })
     })?;
     let evaluation = evaluation.map_err(|e| judged::failed(&subjects, e))?;
+    let found =
+        (evaluation.places.iter()).map(|of| of.iter().map(|of| of.relevant - of.found.len()).sum());
+    let warning = judged::check_reach(&subjects, found.min().unwrap_or(0))?;
     let document = args.document(&names, &presets, &subjects, &evaluation, kernel);
     let written = svg.map_or(Ok(()), |svg| {
         svg.write(&chart::svg(&judged::name(&subjects), &document))
     });
     let told = match out.is_json() {
         true => out.document(&document),
-        false => judged::print(&subjects, out).and_then(|()| document.print(out)),
+        false => {
+            judged::print(&subjects, warning.as_deref(), out).and_then(|()| document.print(out))
+        }
     };
     // The figures are shown also if the chart could not be written at last.
     let told = told.and_then(|()| out.flush());
@@ -116,6 +121,12 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
 }
 
 impl Args {
+    /// What is compared may be a file.
+    fn inputs(&self) -> impl Iterator<Item = PathBuf> {
+        let compared = self.compare.iter().map(PathBuf::from);
+        self.judged.inputs().chain(compared)
+    }
+
     fn names(&self) -> Vec<String> {
         match self.compare.is_empty() {
             true => std::iter::once(COSINE)
@@ -135,17 +146,25 @@ impl Args {
         kernel: Kernel,
     ) -> Document<'a> {
         let questions: Vec<_> = subjects.iter().flat_map(|of| &of.questions).collect();
-        let mut categories: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        let mut categories: BTreeMap<&Label, Vec<usize>> = BTreeMap::new();
         for (index, question) in questions.iter().enumerate() {
             if let Some(category) = &question.category {
                 categories.entry(category).or_default().push(index);
             }
         }
         let all: Vec<usize> = (0..questions.len()).collect();
-        let bootstrap = self.resampling.bootstrap();
+        let measures = |scoring: usize| -> Vec<Vec<f64>> {
+            let measures = self.measure.iter();
+            measures
+                .map(|&measure| evaluation.values(scoring, measure))
+                .collect()
+        };
+        let first = measures(0);
         let scorings = names.iter().zip(presets).enumerate();
         let scorings = scorings.map(|(index, (name, preset))| {
-            let measured = |of: &[usize]| self.measured(evaluation, index, of, &bootstrap);
+            let own = measures(index);
+            let baseline = (index > 0).then_some(&first[..]);
+            let measured = |of: &[usize]| self.measured(&own, baseline, of);
             let places = evaluation.places[index].iter();
             Scored {
                 name,
@@ -175,24 +194,21 @@ impl Args {
         }
     }
 
-    /// All measures of a scoring over some questions.
+    /// All measures over some questions, of which there are values by measure and question.
     fn measured(
         &self,
-        evaluation: &Evaluation,
-        scoring: usize,
+        values: &[Vec<f64>],
+        baseline: Option<&[Vec<f64>]>,
         of: &[usize],
-        bootstrap: &Bootstrap,
     ) -> Vec<Value> {
-        let measures = self.measure.iter().map(|&measure| {
-            let values = |scoring: usize| -> Vec<f64> {
-                let all = evaluation.values(scoring, measure);
-                of.iter().map(|&question| all[question]).collect()
-            };
-            let own = values(scoring);
+        let bootstrap = self.resampling.bootstrap();
+        let some = |values: &[f64]| -> Vec<f64> { of.iter().map(|&at| values[at]).collect() };
+        let measures = self.measure.iter().enumerate().map(|(at, measure)| {
+            let own = some(&values[at]);
             Value {
                 measure: measure.to_string(),
                 mean: mean(&own),
-                gain: (scoring > 0).then(|| bootstrap.gain(&own, &values(0))),
+                gain: baseline.map(|baseline| bootstrap.gain(&own, &some(&baseline[at]))),
             }
         });
         measures.collect()
@@ -208,7 +224,7 @@ impl Document<'_> {
         let heads: Vec<_> = std::iter::once("scoring".to_owned())
             .chain(measures)
             .collect();
-        out.line(format_args!("\n{} questions", grouped(self.questions)))?;
+        out.line(format_args!("\n{}", counted(self.questions, "question")))?;
         let means = self
             .scorings
             .iter()
@@ -231,11 +247,14 @@ impl Document<'_> {
             return Ok(());
         }
         out.line(format_args!("\n{} by category", first.measures[0].measure))?;
-        let names = first.categories.iter().map(Category::told);
-        let heads = std::iter::once("scoring".to_owned()).chain(names);
-        let lines = self.scorings.iter().map(|of| {
-            let cells = of.categories.iter().map(|of| of.measures[0].told());
-            of.line(cells)
+        let names = self.scorings.iter().map(|of| label(of.name));
+        let heads = std::iter::once("category".to_owned()).chain(names);
+        let lines = first.categories.iter().enumerate().map(|(at, category)| {
+            let cells = self
+                .scorings
+                .iter()
+                .map(|of| of.categories[at].measures[0].told());
+            std::iter::once(category.told()).chain(cells).collect()
         });
         print_table(heads.collect(), lines.collect(), out)
     }
@@ -251,7 +270,7 @@ impl Scored<'_> {
 impl Category<'_> {
     /// Its name, and how many questions it has.
     fn told(&self) -> String {
-        let name = one_line(self.category, 24);
+        let name = middle_out(&self.category.to_string(), 24);
         format!("{name} ({})", grouped(self.questions))
     }
 }
@@ -262,9 +281,9 @@ impl Value {
     }
 }
 
-/// What a scoring is called in tables and charts.
+/// What a scoring is called in tables.
 fn label(name: &str) -> String {
-    one_line(&escaped(name), 40)
+    middle_out(&escaped(name), 40)
 }
 
 /// -0.3546 (-0.3810 to -0.3285)

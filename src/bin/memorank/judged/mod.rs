@@ -4,11 +4,12 @@ mod file;
 
 use crate::failure::Failure;
 use crate::filters::Narrowed;
-use crate::output::{Output, escaped, grouped};
+use crate::output::{Output, counted, escaped, grouped};
 use crate::question::{Asking, Competing};
 use crate::table::print_columns;
 use crate::{embed, keys, opened};
-use file::{Key, lines, vectors_beside};
+pub use file::Label;
+use file::{Key, lines, matrix_beside, vectors_beside};
 use memorank::eval::{self, Collection, EvalError};
 use memorank::store::{Agent, Snapshot};
 use memorank::stream::Filter;
@@ -20,8 +21,8 @@ use std::path::{Path, PathBuf};
 pub struct Judged {
     /// A store's folder, and a file of questions about it; several such pairs are taken together.
     ///
-    /// The file has a JSON object in each line: "relevant", a list of the keys or ids of the memories that answer the
-    /// question ("evidence" is the same); "vector" or "text" (if the store's model is the built-in one), or neither in any
+    /// The file has a JSON object in each line: "relevant", a list of the memories that answer the question, by their keys,
+    /// or else their ids, as texts or numbers ("evidence" is the same); "vector" or "text" (if the store's model is the built-in one), or neither in any
     /// line if a matrix lies beside the file, of the same name and with the ending .npy, a row for each line; and, if
     /// wanted, "category" and "fold" (texts or numbers), "now" (RFC 3339) and "agent". Other fields are not looked at, and
     /// named. No byte of a store changes.
@@ -71,14 +72,17 @@ pub struct Question {
     agent: Agent,
     now: i64,
     relevant: Vec<u64>,
-    pub category: Option<String>,
-    pub fold: Option<String>,
+    pub category: Option<Label>,
+    pub fold: Option<Label>,
 }
 
 impl Judged {
-    /// The folders of the stores.
-    pub fn stores(&self) -> impl Iterator<Item = &Path> {
-        self.pairs.chunks(2).map(|pair| &*pair[0])
+    /// What nothing may be written over or into: the stores, the files of questions and what lies beside these.
+    pub fn inputs(&self) -> impl Iterator<Item = PathBuf> {
+        let files = self.pairs.iter().skip(1).step_by(2);
+        let matrices = files.map(|file| matrix_beside(file));
+        let mask = self.competing.filters.mask().map(Path::to_owned);
+        self.pairs.iter().cloned().chain(matrices).chain(mask)
     }
 
     /// Opens the stores and reads the files.
@@ -88,6 +92,7 @@ impl Judged {
                 "each STORE needs a file of QUERIES after it: the last has none".to_owned(),
             ));
         }
+        self.check_pairs()?;
         let subjects = self.pairs.chunks(2).map(|pair| {
             let snapshot = opened::to_read(&pair[0])?.snapshot();
             let (store, file) = (pair[0].display().to_string(), &pair[1]);
@@ -106,6 +111,19 @@ impl Judged {
             return Err(Failure::Error(none.into()));
         }
         Ok(subjects)
+    }
+
+    /// Questions that are asked twice would count twice.
+    fn check_pairs(&self) -> Result<(), Failure> {
+        let found = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
+        let mut seen = BTreeSet::new();
+        for pair in self.pairs.chunks(2) {
+            if !seen.insert((found(&pair[0]), found(&pair[1]))) {
+                let [store, file] = [&pair[0], &pair[1]].map(|path| path.display());
+                return Err(Failure::Usage(format!("{store} {file} is given twice")));
+            }
+        }
+        Ok(())
     }
 
     fn subject(
@@ -158,17 +176,20 @@ impl Judged {
                 embedding,
                 agent,
                 now,
-                relevant: told.resolve(&snapshot, line.relevant)?,
-                category: line.category.map(String::from),
-                fold: line.fold.map(String::from),
+                relevant: match answers {
+                    Answers::Needed => told.resolve(&snapshot, line.relevant)?,
+                    Answers::NotNeeded => Vec::new(),
+                },
+                category: line.category,
+                fold: line.fold,
             });
         }
         let named: usize = questions.iter().map(|of| of.relevant.len()).sum();
         if named > 0 && told.missing == named {
             return Err(Failure::Error(
                 format!(
-                    "{file}: no memory of {} has any of the {named} keys that are given as relevant; are the questions \
-                     about this store?",
+                    "{file}: no memory of {} has any of the keys that are given as relevant; are the questions about this \
+                     store?",
                     told.store
                 )
                 .into(),
@@ -190,11 +211,8 @@ impl Told {
     fn resolve(&mut self, snapshot: &Snapshot, relevant: Vec<Key>) -> Result<Vec<u64>, Failure> {
         let (mut ids, mut missing) = (Vec::with_capacity(relevant.len()), BTreeSet::new());
         for key in relevant {
-            let (row, key) = match key {
-                Key::Id(id) => (snapshot.row_of_id(id), id.to_string()),
-                Key::Key(key) => (keys::find(snapshot, &key)?, key),
-            };
-            match row {
+            let key = key.to_string();
+            match keys::find(snapshot, &key)? {
                 Some(row) => ids.push(snapshot.id(row)),
                 None => drop(missing.insert(key)),
             }
@@ -202,6 +220,8 @@ impl Told {
         self.missing += missing.len();
         // Ids are given from 0 on.
         ids.extend(missing.iter().zip(0..).map(|(_, n)| u64::MAX - n));
+        ids.sort_unstable();
+        ids.dedup();
         Ok(ids)
     }
 }
@@ -251,14 +271,18 @@ pub fn failed(subjects: &[Subject<'_>], e: EvalError) -> Failure {
             let line = questions.get(question).map_or(0, |question| question.line);
             Failure::from(error).about(format!("{}, line {line}", told.queries))
         }
-        // Scorings and folds come from the command line.
-        EvalError::Setting { .. } | EvalError::OneFold => Failure::Usage(e.to_string()),
+        // Scorings come from the command line.
+        EvalError::Setting { error, .. } => Failure::Usage(error.to_string()),
         _ => Failure::Error(e.into()),
     }
 }
 
 /// What is said of the stores and their questions as text.
-pub fn print(subjects: &[Subject<'_>], out: &mut Output) -> Result<(), Failure> {
+pub fn print(
+    subjects: &[Subject<'_>],
+    warning: Option<&str>,
+    out: &mut Output,
+) -> Result<(), Failure> {
     let told = || subjects.iter().map(|of| &of.told);
     let lines = told().map(|told| {
         [
@@ -275,21 +299,44 @@ pub fn print(subjects: &[Subject<'_>], out: &mut Output) -> Result<(), Failure> 
     let mut note = |told: String| out.line(format_args!("note: {told}"));
     if unjudged > 0 {
         note(format!(
-            "{} questions without a relevant memory are left out",
-            grouped(unjudged)
+            "{} without a relevant memory left out",
+            counted(unjudged, "question")
         ))?;
     }
     if missing > 0 {
         note(format!(
-            "{} keys given as relevant are no memory's: they count as missed",
-            grouped(missing)
+            "{} given as relevant and no memory's: counted as missed",
+            counted(missing, "key")
         ))?;
     }
     if !ignored.is_empty() {
         let names: Vec<_> = ignored.iter().map(|name| escaped(name)).collect();
         note(format!("fields not looked at: {}", names.join(", ")))?;
     }
+    if let Some(warning) = warning {
+        out.line(format_args!("warning: {warning}"))?;
+    }
     Ok(())
+}
+
+/// A warning where right answers do not compete, and an error if none does: nothing would be measured.
+pub fn check_reach(
+    subjects: &[Subject<'_>],
+    out_of_reach: usize,
+) -> Result<Option<String>, Failure> {
+    let relevant = subjects.iter().map(Subject::relevant).sum();
+    let why = "they are filtered out, have no vector, are later than the question, or no memory's";
+    match out_of_reach {
+        0 => Ok(None),
+        all if all == relevant => Err(Failure::Error(
+            format!("no relevant memory competes for its question: {why}").into(),
+        )),
+        some => Ok(Some(format!(
+            "{} of {} relevant memories do not compete for their questions: {why}",
+            grouped(some),
+            grouped(relevant)
+        ))),
+    }
 }
 
 /// What a chart of several stores is called.
@@ -299,6 +346,17 @@ pub fn name(subjects: &[Subject<'_>]) -> String {
 }
 
 impl Subject<'_> {
+    /// The store's folder, however it was given.
+    pub fn folder(&self) -> PathBuf {
+        let path = PathBuf::from(&self.told.store);
+        path.canonicalize().unwrap_or(path)
+    }
+
+    /// How many memories answer its questions, each counted for each.
+    pub fn relevant(&self) -> usize {
+        self.questions.iter().map(|of| of.relevant.len()).sum()
+    }
+
     /// The name of the store's folder.
     pub fn name(&self) -> String {
         let path = Path::new(&self.told.store);

@@ -1,7 +1,7 @@
 //! The chart of a sweep: a panel for each weight.
 
 use super::Document;
-use crate::output::grouped;
+use crate::output::{counted, short};
 use crate::svg::{Frame, Lines, Svg, TOP, Ticks, Title, UNIT_BELOW};
 use std::fmt::Write;
 
@@ -10,9 +10,9 @@ pub fn svg(name: &str, document: &Document<'_>) -> String {
         of: "memorank sweep",
         name,
         below: &format!(
-            "share of {} that stays when one weight changes (square: unchanged); {} questions",
+            "share of {} that stays when one weight changes (square: unchanged); {}",
             document.compared(),
-            grouped(document.questions)
+            counted(document.questions, "question")
         ),
         description: &description(document),
         style: "",
@@ -23,7 +23,7 @@ pub fn svg(name: &str, document: &Document<'_>) -> String {
     for (number, curve) in document.curves.iter().enumerate() {
         let left = 76.0 + 290.0 * number as f64;
         let labels: Vec<String> = (curve.points.iter())
-            .map(|point| point.weight.to_string())
+            .map(|point| short(point.weight))
             .collect();
         let values: Vec<f64> = curve.points.iter().map(|point| point.overlap).collect();
         Lines {

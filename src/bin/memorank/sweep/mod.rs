@@ -5,7 +5,7 @@ mod chart;
 use crate::destination::Destination;
 use crate::failure::Failure;
 use crate::judged::{self, Answers, Judged, Told, with_collections};
-use crate::output::{Output, escaped, grouped};
+use crate::output::{Output, counted, escaped, grouped, short};
 use crate::settings::{Settings, Told as Computed};
 use crate::table::print_table;
 use crate::threads::on_threads;
@@ -55,7 +55,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     let factors = args.factors();
     let kernel = Kernel::new(Isa::from_env()?)?;
     let subjects = args.judged.subjects(Answers::NotNeeded)?;
-    let svg = Destination::of(args.svg.as_deref(), args.judged.stores())?;
+    let svg = Destination::of(args.svg.as_deref(), args.inputs())?;
     let wanted = Sweep {
         preset: &preset,
         factors: &factors,
@@ -94,7 +94,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     });
     let told = match out.is_json() {
         true => out.document(&document),
-        false => judged::print(&subjects, out).and_then(|()| document.print(out)),
+        false => judged::print(&subjects, None, out).and_then(|()| document.print(out)),
     };
     // The figures are shown also if the chart could not be written at last.
     let told = told.and_then(|()| out.flush());
@@ -102,6 +102,10 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
 }
 
 impl Args {
+    fn inputs(&self) -> impl Iterator<Item = PathBuf> {
+        self.judged.inputs().chain(self.settings.scoring.clone())
+    }
+
     fn factors(&self) -> Vec<f64> {
         let mut factors = match self.factors.is_empty() {
             true => std::iter::once(0.0)
@@ -109,6 +113,8 @@ impl Args {
                 .collect(),
             false => self.factors.clone(),
         };
+        // + 0.0, because -0 is 0.
+        factors.iter_mut().for_each(|factor| *factor += 0.0);
         factors.sort_by(f64::total_cmp);
         factors.dedup();
         factors
@@ -131,19 +137,19 @@ impl Document<'_> {
 
     fn print(&self, out: &mut Output) -> Result<(), Failure> {
         out.line(format_args!(
-            "\nshare of {} that stays when one weight is multiplied; {} questions",
+            "\nshare of {} that stays when one weight is multiplied; {}",
             self.compared(),
-            grouped(self.questions)
+            counted(self.questions, "question")
         ))?;
         let heads = self.curves.iter().map(|curve| match curve.weight {
-            0.0 => format!("{} (0)", curve.signal.name()),
-            weight => format!("{} ({weight})", curve.signal.name()),
+            0.0 => format!("{} (0, taken for 1)", curve.signal.name()),
+            weight => format!("{} ({})", curve.signal.name(), short(weight)),
         });
         let heads = std::iter::once("factor".to_owned()).chain(heads);
         let lines = self.factors.iter().enumerate().map(|(at, factor)| {
             let cells = self.curves.iter().map(|curve| &curve.points[at]);
             let cells = cells.map(|point| format!("{:.4}", point.overlap));
-            std::iter::once(factor.to_string()).chain(cells).collect()
+            std::iter::once(short(*factor)).chain(cells).collect()
         });
         print_table(heads.collect(), lines.collect(), out)
     }

@@ -3,7 +3,7 @@
 
 use super::{Document, Setting, hours};
 use crate::eval::gain;
-use crate::output::grouped;
+use crate::output::{grouped, short};
 use crate::svg::{Frame, Lines, Svg, TOP, Ticks, Title, UNIT_BELOW};
 use memorank::scoring::Scoring;
 use std::fmt::Write;
@@ -46,7 +46,7 @@ impl Curve {
 pub fn svg(name: &str, document: &Document<'_>, settings: &[Scoring], means: &[f64]) -> String {
     let all = || settings.iter().map(Setting::of).zip(means);
     let best = document.best.setting;
-    let weight = |w: f64| w.to_string();
+    let weight = short;
     let curves = [
         Curve::new(
             "Recency",
@@ -96,8 +96,12 @@ pub fn svg(name: &str, document: &Document<'_>, settings: &[Scoring], means: &[f
     let most = shown().fold(document.cosine, f64::max);
     // Level curves have a height, too.
     let room = ((most - least) * 0.1).max(0.002);
-    let ticks = Ticks::between((least - room).max(0.0), most + room);
+    let ticks = Ticks::between((least - room).max(0.0), (most + room).min(1.0));
     for (number, curve) in curves.iter().enumerate() {
+        // Half-lives, where no weight of recency is tried.
+        if curve.values.is_empty() {
+            continue;
+        }
         let left = 76.0 + 290.0 * number as f64;
         Lines {
             title: curve.title,

@@ -1,10 +1,12 @@
 //! Which questions are held out together.
 
 use crate::failure::Failure;
-use crate::judged::{Question, Subject};
+use crate::judged::{Label, Question, Subject};
 use memorank::eval::folds_at_random;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 /// The folds of a cross-validation.
 pub struct Folds {
@@ -41,7 +43,8 @@ impl Folds {
         let questions = subjects.iter().flat_map(|of| &of.questions);
         let given = questions.clone().filter(|of| of.fold.is_some()).count();
         let all = questions.clone().count();
-        let stores = subjects.iter().filter(|of| !of.questions.is_empty());
+        let asked = subjects.iter().filter(|of| !of.questions.is_empty());
+        let stores: BTreeSet<PathBuf> = asked.map(Subject::folder).collect();
         if given == all {
             Ok(Folds::given(questions))
         } else if given > 0 {
@@ -49,8 +52,8 @@ impl Folds {
             Err(Failure::Error(
                 format!("{given} of {all} questions name their fold: {told}").into(),
             ))
-        } else if stores.count() > 1 {
-            Ok(Folds::stores(subjects))
+        } else if stores.len() > 1 {
+            Ok(Folds::stores(subjects, &stores))
         } else {
             Folds::random(subjects, RANDOM, seed)
         }
@@ -58,24 +61,33 @@ impl Folds {
 
     fn given<'a>(questions: impl Iterator<Item = &'a Question> + Clone) -> Folds {
         let folds = || questions.clone().flat_map(|of| &of.fold);
-        let mut names: Vec<String> = folds().cloned().collect();
-        names.sort();
-        names.dedup();
-        let numbers = folds().filter_map(|fold| names.binary_search(fold).ok());
+        let mut labels: Vec<&Label> = folds().collect();
+        labels.sort();
+        labels.dedup();
+        let numbers = folds().filter_map(|fold| labels.binary_search(&fold).ok());
         Folds {
             by: By::Given,
             numbers: numbers.collect(),
-            names,
+            names: labels.iter().map(|label| label.to_string()).collect(),
         }
     }
 
-    fn stores(subjects: &[Subject<'_>]) -> Folds {
-        let numbered = subjects.iter().enumerate();
-        let numbers = numbered.flat_map(|(number, of)| vec![number; of.questions.len()]);
+    /// A store that is given several times is one.
+    fn stores(subjects: &[Subject<'_>], stores: &BTreeSet<PathBuf>) -> Folds {
+        let number = |of: &Subject<'_>| stores.iter().position(|folder| *folder == of.folder());
+        let numbers = subjects.iter().filter_map(|of| Some((number(of)?, of)));
+        let numbers = numbers.flat_map(|(number, of)| vec![number; of.questions.len()]);
+        let folder_name = |folder: &PathBuf| folder.file_name().map(|name| name.to_owned());
+        let names: BTreeSet<_> = stores.iter().map(folder_name).collect();
+        let is_told_apart = names.len() == stores.len();
+        let name = |folder: &PathBuf| match folder_name(folder) {
+            Some(name) if is_told_apart => name.display().to_string(),
+            _ => folder.display().to_string(),
+        };
         Folds {
             by: By::Stores,
-            names: subjects.iter().map(Subject::name).collect(),
             numbers: numbers.collect(),
+            names: stores.iter().map(name).collect(),
         }
     }
 

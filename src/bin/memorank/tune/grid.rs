@@ -1,7 +1,10 @@
 //! What is tried.
 
+use crate::failure::Failure;
+use crate::output::grouped;
 use crate::values::Age;
 use memorank::eval::Grid;
+use memorank::scoring::Scoring;
 
 /// Without these, the library's own.
 #[derive(clap::Args)]
@@ -21,8 +24,30 @@ pub struct Tried {
     half_life: Vec<Age>,
 }
 
+/// More would take longer than anybody waits.
+const SETTINGS: usize = 100_000;
+
 impl Tried {
-    pub fn grid(&self) -> Grid {
+    /// All settings of the grid.
+    pub fn settings(&self) -> Result<Vec<Scoring>, Failure> {
+        let grid = self.grid();
+        let Grid {
+            recency,
+            importance,
+            decays,
+        } = &grid;
+        let settings = (importance.len() + 1).saturating_mul(recency.len() * decays.len() + 1);
+        match settings > SETTINGS {
+            true => Err(Failure::Usage(format!(
+                "the weights, decays and half-lives make {} settings, each with each; {} are the most",
+                grouped(settings),
+                grouped(SETTINGS)
+            ))),
+            false => Ok(grid.settings()),
+        }
+    }
+
+    fn grid(&self) -> Grid {
         let mut grid = Grid::standard();
         let sorted = |given: &[f64]| {
             let mut values = given.to_vec();

@@ -8,7 +8,7 @@ use crate::destination::Destination;
 use crate::eval::gain;
 use crate::failure::Failure;
 use crate::judged::{self, Answers, Judged, Told, with_collections};
-use crate::output::{Output, escaped, grouped, one_line};
+use crate::output::{Output, counted, escaped, grouped, middle_out, short};
 use crate::resampling::Resampling;
 use crate::table::print_table;
 use crate::threads::on_threads;
@@ -44,6 +44,9 @@ pub struct Args {
     svg: Option<PathBuf>,
 }
 
+/// A value for each setting and question takes 8 bytes.
+const VALUES: usize = 200_000_000;
+
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
@@ -53,6 +56,8 @@ struct Document<'a> {
     #[serde(flatten)]
     bootstrap: &'a Resampling,
     measure: String,
+    /// Relevant memories that do not compete: no setting finds them.
+    out_of_reach: usize,
     /// How many were tried.
     settings: usize,
     folds_by: By,
@@ -124,22 +129,33 @@ impl Setting {
             true => hours(self.decay),
             false => "-".to_owned(),
         };
-        [
-            self.recency.to_string(),
-            half_life,
-            self.importance.to_string(),
-        ]
+        [short(self.recency), half_life, short(self.importance)]
     }
 }
 
 pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
-    let settings = args.tried.grid().settings();
+    let settings = args.tried.settings()?;
     let kernel = Kernel::new(Isa::from_env()?)?;
     let subjects = args.judged.subjects(Answers::Needed)?;
     let folds = Folds::new(&subjects, args.folds, args.resampling.seed)?;
-    let stores = || args.judged.stores();
-    let scoring_file = Destination::of(args.out.as_deref(), stores())?;
-    let svg = Destination::of(args.svg.as_deref(), stores())?;
+    if settings.len().saturating_mul(folds.numbers.len()) > VALUES {
+        let told = format!(
+            "{} and {} are more than {} to try: take fewer of either",
+            counted(settings.len(), "setting"),
+            counted(folds.numbers.len(), "question"),
+            grouped(VALUES)
+        );
+        return Err(Failure::Error(told.into()));
+    }
+    let scoring_file = Destination::of(args.out.as_deref(), args.judged.inputs())?;
+    let svg = Destination::of(args.svg.as_deref(), args.judged.inputs())?;
+    if let (Some(scoring), Some(chart)) = (&scoring_file, &svg)
+        && scoring.path() == chart.path()
+    {
+        return Err(Failure::Usage(
+            "--out and --svg are the same file".to_owned(),
+        ));
+    }
 
     let tuning = Tuning {
         settings: &settings,
@@ -156,6 +172,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     })?;
     let tuned = tuned.map_err(|e| judged::failed(&subjects, e))?;
 
+    let warning = judged::check_reach(&subjects, tuned.out_of_reach)?;
     let near = Near::new(&settings, &tuned);
     let fold = |fold: &memorank::eval::Fold| Fold {
         fold: folds.names[fold.fold].clone(),
@@ -172,6 +189,7 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
         isa: kernel.isa().name(),
         bootstrap: &args.resampling,
         measure: args.measure.to_string(),
+        out_of_reach: tuned.out_of_reach,
         settings: settings.len(),
         folds_by: folds.by,
         folds: tuned.folds.iter().map(fold).collect(),
@@ -199,7 +217,9 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     let written = write();
     let told = match out.is_json() {
         true => out.document(&document),
-        false => judged::print(&subjects, out).and_then(|()| document.print(out)),
+        false => {
+            judged::print(&subjects, warning.as_deref(), out).and_then(|()| document.print(out))
+        }
     };
     // The figures are shown also if a file could not be written at last.
     let told = told.and_then(|()| out.flush());
@@ -232,11 +252,11 @@ impl Document<'_> {
             By::Random => "at random",
         };
         out.line(format_args!(
-            "\n{} questions, {} settings, {}; {} folds, {by}\n",
-            grouped(self.questions),
-            grouped(self.settings),
+            "\n{}, {}, {}; {}, {by}\n",
+            counted(self.questions, "question"),
+            counted(self.settings, "setting"),
             self.measure,
-            self.folds.len()
+            counted(self.folds.len(), "fold")
         ))?;
         let heads = [
             "fold",
@@ -250,7 +270,10 @@ impl Document<'_> {
             "gain",
         ];
         let lines = self.folds.iter().map(|fold| {
-            let mut cells = vec![one_line(&escaped(&fold.fold), 24), grouped(fold.questions)];
+            let mut cells = vec![
+                middle_out(&escaped(&fold.fold), 24),
+                grouped(fold.questions),
+            ];
             cells.extend(fold.setting.cells());
             let numbers = [fold.trained, fold.held_out, fold.cosine];
             cells.extend(numbers.map(|number| format!("{number:.4}")));
@@ -276,11 +299,16 @@ impl Document<'_> {
             grouped(self.settings),
             self.near.told()
         ))?;
-        out.heading(match self.beats_cosine {
-            true => "\nThe gain is more than chance: the scoring is the best on all questions.",
-            false => {
-                "\nNothing beats cosine alone by more than chance: the scoring is cosine alone."
-            }
+        out.heading(if self.beats_cosine {
+            "\nThe gain is more than chance: the scoring is the best on all questions.".to_owned()
+        } else if self.questions < Tuned::FEWEST_QUESTIONS {
+            format!(
+                "\nFewer than {} questions tell nothing for sure: the scoring is cosine alone.",
+                Tuned::FEWEST_QUESTIONS
+            )
+        } else {
+            "\nNothing beats cosine alone by more than chance: the scoring is cosine alone."
+                .to_owned()
         })?;
         let scoring = serde_json::to_string(&self.scoring).map_err(|e| Failure::Error(e.into()))?;
         out.line(scoring)
@@ -290,8 +318,8 @@ impl Document<'_> {
 impl Near {
     fn told(&self) -> String {
         let range = |[least, most]: [f64; 2]| match least == most {
-            true => least.to_string(),
-            false => format!("{least} to {most}"),
+            true => short(least),
+            false => format!("{} to {}", short(least), short(most)),
         };
         let half_lives = match self.decay {
             None => "-".to_owned(),
@@ -309,16 +337,18 @@ const YEAR: f64 = 8_766.0;
 /// The half-life of a decay per hour: 1 h, 138 h, 171 d, 15 y; none for a decay of 1.
 fn hours(decay: f64) -> String {
     let hours = Grid::half_life_of_decay(decay);
-    let short = |x: f64, unit: &str| {
+    let told = |x: f64, unit: &str| {
         let is_whole = x >= 100.0 || (x - x.round()).abs() < 0.05;
         let digits = if is_whole { 0 } else { 1 };
         format!("{x:.digits$} {unit}")
     };
     match hours {
         h if h.is_infinite() => "none".to_owned(),
-        h if h >= 2.0 * YEAR => short(h / YEAR, "y"),
-        h if h >= 1_000.0 => short(h / 24.0, "d"),
-        h => short(h, "h"),
+        h if h >= 2.0 * YEAR => told(h / YEAR, "y"),
+        h if h >= 1_000.0 => told(h / 24.0, "d"),
+        h if h >= 1.0 => told(h, "h"),
+        h if h >= 1.0 / 60.0 => told(h * 60.0, "min"),
+        h => told(h * 3_600.0, "s"),
     }
 }
 
@@ -331,7 +361,9 @@ mod tests {
         for (decay, told) in [
             (0.5, "1 h"),
             (0.995, "138 h"),
-            (0.0, "0 h"),
+            (0.0, "0 s"),
+            (Grid::decay_of_half_life(1.0 / 60.0), "1 min"),
+            (Grid::decay_of_half_life(0.01), "36 s"),
             (1.0, "none"),
             (Grid::decay_of_half_life(8.0), "8 h"),
             (Grid::decay_of_half_life(2.5), "2.5 h"),
