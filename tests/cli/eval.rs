@@ -458,6 +458,23 @@ fn what_is_compared_is_a_name_weights_or_a_file() {
 }
 
 #[test]
+fn scorings_whose_names_are_cut_are_told_apart() {
+    let stage = compass();
+    let queries = stage.write("q.jsonl", QUESTIONS);
+    let long = "relevance=1,recency=0.05,importance=0.5,half-life=30d";
+    let other = "relevance=1,recency=0.05,importance=0.25,half-life=30d";
+    let chart = stage.at("chart.svg");
+    let args = ["--compare", long, "--compare", other, "--svg", &chart];
+    eval(&stage, "S", &queries, &args).ok();
+    let svg = fs::read_to_string(&chart).unwrap();
+    for told in ["1: relevanc…", "2: relevanc…"] {
+        assert!(svg.contains(told), "{told}: {svg}");
+    }
+    let document = eval(&stage, "S", &queries, &[&args[..4], &["--json"]].concat()).json();
+    assert_eq!(document["scorings"][1]["name"], other);
+}
+
+#[test]
 fn its_text_has_three_tables() {
     let stage = compass();
     let queries = stage.write("q.jsonl", QUESTIONS);

@@ -110,12 +110,16 @@ pub fn counted(n: usize, what: &str) -> String {
     format!("{} {what}{plural}", grouped(n))
 }
 
-/// A number that somebody gave: as it is, if that is short.
+/// A number that somebody gave: as it is, if that is short, or else four digits of it.
 pub fn short(x: f64) -> String {
     let whole = x.to_string();
-    match whole.len() <= 7 {
-        true => whole,
-        false => format!("{x:.2e}"),
+    match x.abs() {
+        _ if whole.len() <= 7 => whole,
+        size @ 1e-3..1e6 => {
+            let decimals = (3 - size.log10().floor() as i32).max(0) as usize;
+            format!("{x:.decimals$}")
+        }
+        _ => format!("{x:.3e}"),
     }
 }
 
@@ -248,8 +252,11 @@ mod tests {
         for (x, told) in [
             (0.05, "0.05"),
             (16.0, "16"),
-            (1.0 / 3.0, "3.33e-1"),
-            (1e300, "1.00e300"),
+            (1.0 / 3.0, "0.3333"),
+            (123.456_789, "123.5"),
+            (999_999.96, "1000000"),
+            (1e300, "1.000e300"),
+            (1.25e-9, "1.250e-9"),
         ] {
             assert_eq!(short(x), told);
         }

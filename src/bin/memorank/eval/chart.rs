@@ -1,7 +1,7 @@
 //! The chart of an evaluation. Two panels: the first measure over all questions, as bars, with the interval of the
 //! difference to the first scoring; and by category, as points.
 
-use super::{Document, Scored, label};
+use super::{Document, Scored};
 use crate::output::{counted, grouped, middle_out};
 use crate::svg::{LEFT, Shape, Svg, TICKS_BELOW, TOP, Ticks, Title, UNIT_BELOW, series};
 use std::fmt::Write;
@@ -10,7 +10,7 @@ use std::fmt::Write;
 const LINE: f64 = 34.0;
 /// Scorings in a line of the legend, and the columns of their names.
 const LEGENDS: usize = 2;
-const NAME: usize = 22;
+pub const NAME: usize = 22;
 /// Categories that are shown; the document has all.
 const CATEGORIES: usize = 20;
 const BARS: (f64, f64) = (190.0, 420.0);
@@ -28,7 +28,7 @@ pub fn svg(name: &str, document: &Document<'_>) -> String {
         below: &format!(
             "{measure}, {}; whiskers: 95 % intervals of the difference to {}",
             counted(document.questions, "question"),
-            label(first.name)
+            first.short
         ),
         description: &description(document, measure),
         style: "",
@@ -50,16 +50,16 @@ fn description(document: &Document<'_>, measure: &str) -> String {
     let mut text = format!("{measure} over {} questions:", document.questions);
     for of in &document.scorings {
         let value = &of.measures[0];
-        let _ = write!(text, " {} {}", label(of.name), value.told());
+        let _ = write!(text, " {} {}", of.name, value.told());
         if let Some(gain) = &value.gain {
-            let _ = write!(text, " ({})", super::gain(gain));
+            let _ = write!(text, ", {} over the first", super::gain(gain));
         }
         text.push(';');
     }
     for of in &document.scorings {
         for category in &of.categories {
             let (name, value) = (category.told(), &category.measures[0]);
-            let _ = write!(text, " {}, {name}: {};", label(of.name), value.told());
+            let _ = write!(text, " {}, {name}: {};", of.name, value.told());
         }
     }
     text
@@ -90,12 +90,7 @@ fn bars(out: &mut Svg, document: &Document<'_>, measure: &str, bottom: f64) {
     for (at, of) in document.scorings.iter().enumerate() {
         let top = TOP + 24.0 + LINE * at as f64;
         let (class, mean) = (series(at), of.measures[0].mean);
-        out.text(
-            "muted",
-            LEFT,
-            top + 14.0,
-            &middle_out(&label(of.name), NAME),
-        );
+        out.text("muted", LEFT, top + 14.0, &of.short);
         out.line(format_args!(
             "<rect class=\"{class}\" x=\"{zero}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"20\"/>",
             x(mean) - zero
@@ -157,6 +152,6 @@ fn by_category(out: &mut Svg, document: &Document<'_>, measure: &str, bottom: f6
         let left = 510.0 + 200.0 * (number % LEGENDS) as f64;
         let y = bottom + UNIT_BELOW + 4.0 + 20.0 * (number / LEGENDS) as f64;
         out.mark(&series(number), Shape::of(number), (left, y - 4.0));
-        out.text("muted", left + 11.0, y, &middle_out(&label(of.name), NAME));
+        out.text("muted", left + 11.0, y, &of.short);
     }
 }

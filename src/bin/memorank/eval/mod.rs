@@ -14,7 +14,7 @@ use memorank::eval::{Evaluation, Gain, Measure, evaluate, mean};
 use memorank::kernel::{Isa, Kernel};
 use memorank::scoring::{CandidateRule, Preset, Scoring, Ties, Workspace};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -55,6 +55,12 @@ struct Document<'a> {
 #[derive(Serialize)]
 struct Scored<'a> {
     name: &'a str,
+    /// What it is called in tables.
+    #[serde(skip)]
+    label: String,
+    /// What it is called in the chart.
+    #[serde(skip)]
+    short: String,
     settings: Settings<'a>,
     /// Relevant memories that do not compete: no scoring with this rule finds them.
     out_of_reach: usize,
@@ -160,6 +166,7 @@ impl Args {
                 .collect()
         };
         let first = measures(0);
+        let (long, short) = (labels(names, 40), labels(names, chart::NAME));
         let scorings = names.iter().zip(presets).enumerate();
         let scorings = scorings.map(|(index, (name, preset))| {
             let own = measures(index);
@@ -168,6 +175,8 @@ impl Args {
             let places = evaluation.places[index].iter();
             Scored {
                 name,
+                label: long[index].clone(),
+                short: short[index].clone(),
                 settings: Settings {
                     scoring: &preset.scoring,
                     candidates: preset.candidates,
@@ -233,7 +242,7 @@ impl Document<'_> {
         if !others.is_empty() {
             out.line(format_args!(
                 "\nover {}, with 95 % intervals ({} paired resamples, seed {})",
-                label(first.name),
+                first.label,
                 grouped(self.bootstrap.resamples.get()),
                 self.bootstrap.seed
             ))?;
@@ -247,7 +256,7 @@ impl Document<'_> {
             return Ok(());
         }
         out.line(format_args!("\n{} by category", first.measures[0].measure))?;
-        let names = self.scorings.iter().map(|of| label(of.name));
+        let names = self.scorings.iter().map(|of| of.label.clone());
         let heads = std::iter::once("category".to_owned()).chain(names);
         let lines = first.categories.iter().enumerate().map(|(at, category)| {
             let cells = self
@@ -263,7 +272,7 @@ impl Document<'_> {
 impl Scored<'_> {
     /// A line of a table.
     fn line(&self, cells: impl Iterator<Item = String>) -> Vec<String> {
-        std::iter::once(label(self.name)).chain(cells).collect()
+        std::iter::once(self.label.clone()).chain(cells).collect()
     }
 }
 
@@ -281,9 +290,18 @@ impl Value {
     }
 }
 
-/// What a scoring is called in tables.
-fn label(name: &str) -> String {
-    middle_out(&escaped(name), 40)
+/// Names cut to so many columns, and numbered if they would be the same then.
+fn labels(names: &[String], columns: usize) -> Vec<String> {
+    let cut = |name: &String, columns| middle_out(&escaped(name), columns);
+    let labels: Vec<String> = names.iter().map(|name| cut(name, columns)).collect();
+    let distinct: BTreeSet<&String> = labels.iter().collect();
+    match distinct.len() == labels.len() {
+        true => labels,
+        false => (1..)
+            .zip(names)
+            .map(|(number, name)| format!("{number}: {}", cut(name, columns - 4)))
+            .collect(),
+    }
 }
 
 /// -0.3546 (-0.3810 to -0.3285)
