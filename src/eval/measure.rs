@@ -15,6 +15,13 @@ pub struct Places {
     pub found: Vec<usize>,
 }
 
+impl Places {
+    /// How many of the memories that answer do not compete.
+    pub fn out_of_reach(&self) -> usize {
+        self.relevant - self.found.len()
+    }
+}
+
 /// A measure of retrieval, in [0, 1]. A memory is relevant or it is not: there are no grades.
 ///
 /// ```

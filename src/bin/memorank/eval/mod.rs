@@ -10,7 +10,7 @@ use crate::output::{Output, counted, escaped, grouped, middle_out};
 use crate::resampling::Resampling;
 use crate::table::print_table;
 use crate::threads::on_threads;
-use memorank::eval::{Evaluation, Gain, Measure, evaluate, mean};
+use memorank::eval::{Evaluation, Gain, Measure, Places, evaluate, mean};
 use memorank::kernel::{Isa, Kernel};
 use memorank::scoring::{CandidateRule, Preset, Scoring, Ties, Workspace};
 use serde::Serialize;
@@ -108,9 +108,10 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
         })
     })?;
     let evaluation = evaluation.map_err(|e| judged::failed(&subjects, e))?;
-    let found =
-        (evaluation.places.iter()).map(|of| of.iter().map(|of| of.relevant - of.found.len()).sum());
-    let warning = judged::check_reach(&subjects, found.min().unwrap_or(0))?;
+    // Those that no scoring finds. Rules of presets leave out more.
+    let places = evaluation.places.iter();
+    let out_of_reach = places.map(|of| of.iter().map(Places::out_of_reach).sum());
+    let warning = judged::check_reach(&subjects, out_of_reach.min().unwrap_or(0))?;
     let document = args.document(&names, &presets, &subjects, &evaluation, kernel);
     let written = svg.map_or(Ok(()), |svg| {
         svg.write(&chart::svg(&judged::name(&subjects), &document))
@@ -182,7 +183,7 @@ impl Args {
                     candidates: preset.candidates,
                     ties: preset.ties,
                 },
-                out_of_reach: places.map(|of| of.relevant - of.found.len()).sum(),
+                out_of_reach: places.map(Places::out_of_reach).sum(),
                 measures: measured(&all),
                 categories: (categories.iter())
                     .map(|(&category, of)| Category {
