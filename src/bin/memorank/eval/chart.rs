@@ -65,6 +65,20 @@ fn description(document: &Document<'_>, measure: &str) -> String {
     text
 }
 
+/// The ticks of x, across a panel.
+fn grid(out: &mut Svg, ticks: &Ticks, x: impl Fn(f64) -> f64, bottom: f64) {
+    for tick in ticks.values() {
+        let class = if tick == 0.0 { "axis" } else { "grid" };
+        out.rule(class, (x(tick), TOP + 14.0), (x(tick), bottom));
+        out.text(
+            "muted middle",
+            x(tick),
+            bottom + TICKS_BELOW,
+            &ticks.label(tick),
+        );
+    }
+}
+
 fn bars(out: &mut Svg, document: &Document<'_>, measure: &str, bottom: f64) {
     let (zero, end) = BARS;
     let first = document.scorings[0].measures[0].mean;
@@ -77,16 +91,7 @@ fn bars(out: &mut Svg, document: &Document<'_>, measure: &str, bottom: f64) {
     let ticks = Ticks::upto(reach.map(|(_, high)| high).chain(means).fold(0.0, f64::max));
     let x = |value: f64| zero + (end - zero) * value.max(0.0) / ticks.last();
     out.text("panel", LEFT, TOP, &format!("{measure}, all questions"));
-    for tick in ticks.values() {
-        let class = if tick == 0.0 { "axis" } else { "grid" };
-        out.rule(class, (x(tick), TOP + 14.0), (x(tick), bottom));
-        out.text(
-            "muted middle",
-            x(tick),
-            bottom + TICKS_BELOW,
-            &ticks.label(tick),
-        );
-    }
+    grid(out, &ticks, x, bottom);
     for (at, of) in document.scorings.iter().enumerate() {
         let top = TOP + 24.0 + LINE * at as f64;
         let (class, mean) = (series(at), of.measures[0].mean);
@@ -120,16 +125,7 @@ fn by_category(out: &mut Svg, document: &Document<'_>, measure: &str, bottom: f6
         _ => format!("{measure} by category"),
     };
     out.text("panel", 510.0, TOP, &title);
-    for tick in ticks.values() {
-        let class = if tick == 0.0 { "axis" } else { "grid" };
-        out.rule(class, (x(tick), TOP + 14.0), (x(tick), bottom));
-        out.text(
-            "muted middle",
-            x(tick),
-            bottom + TICKS_BELOW,
-            &ticks.label(tick),
-        );
-    }
+    grid(out, &ticks, x, bottom);
     let y = |at: usize| TOP + 34.0 + LINE * at as f64;
     for (at, category) in document.scorings[0].categories[..shown].iter().enumerate() {
         let name = middle_out(&category.category.to_string(), 8);

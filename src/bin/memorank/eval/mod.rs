@@ -4,12 +4,11 @@ mod chart;
 
 use crate::destination::Destination;
 use crate::failure::Failure;
-use crate::judged::{self, Answers, Judged, Label, Subject, Told, with_collections};
+use crate::judged::{self, Answers, Judged, Label, Subject, Told};
 use crate::mixes::{self, COSINE};
 use crate::output::{Output, counted, escaped, grouped, middle_out};
 use crate::resampling::Resampling;
 use crate::table::print_table;
-use crate::threads::on_threads;
 use memorank::eval::{Evaluation, Gain, Measure, Places, evaluate, mean};
 use memorank::kernel::{Isa, Kernel};
 use memorank::scoring::{CandidateRule, Preset, Scoring, Ties, Workspace};
@@ -100,14 +99,10 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
     let subjects = args.judged.subjects(Answers::Needed)?;
     let svg = Destination::of(args.svg.as_deref(), args.inputs())?;
 
-    let model = args.judged.asking.model.as_deref();
     let mut workspace = Workspace::with_kernel(kernel);
-    let evaluation = on_threads(args.judged.asking.threads, |par| {
-        with_collections(&subjects, model, |collections| {
-            evaluate(collections, &presets, par, &mut workspace)
-        })
+    let evaluation = judged::measured(&subjects, &args.judged.asking, |collections, par| {
+        evaluate(collections, &presets, par, &mut workspace)
     })?;
-    let evaluation = evaluation.map_err(|e| judged::failed(&subjects, e))?;
     // Those that no scoring finds. Rules of presets leave out more.
     let places = evaluation.places.iter();
     let out_of_reach = places.map(|of| of.iter().map(Places::out_of_reach).sum());

@@ -7,9 +7,11 @@ use crate::filters::Narrowed;
 use crate::output::{Output, counted, escaped, grouped};
 use crate::question::{Asking, Competing};
 use crate::table::print_columns;
+use crate::threads::on_threads;
 use crate::{embed, keys, opened};
 pub use file::Label;
 use file::{Key, lines, matrix_beside, vectors_beside};
+use memorank::Par;
 use memorank::eval::{self, Collection, EvalError};
 use memorank::store::{Agent, Snapshot};
 use memorank::stream::Filter;
@@ -226,8 +228,21 @@ impl Told {
     }
 }
 
+/// What the library measures on all stores and their questions, on as many threads as are wanted.
+pub fn measured<T: Send>(
+    subjects: &[Subject<'_>],
+    asking: &Asking,
+    f: impl FnOnce(&[Collection<'_>], Par) -> Result<T, EvalError> + Send,
+) -> Result<T, Failure> {
+    let model = asking.model.as_deref();
+    let measured = on_threads(asking.threads, |par| {
+        with_collections(subjects, model, |collections| f(collections, par))
+    })?;
+    measured.map_err(|e| failed(subjects, e))
+}
+
 /// Calls `f` with all stores and their questions, for the library.
-pub fn with_collections<T>(
+fn with_collections<T>(
     subjects: &[Subject<'_>],
     model: Option<&str>,
     f: impl FnOnce(&[Collection<'_>]) -> T,
@@ -258,7 +273,7 @@ pub fn with_collections<T>(
 }
 
 /// What an error of the library is called: by the line of its question.
-pub fn failed(subjects: &[Subject<'_>], e: EvalError) -> Failure {
+fn failed(subjects: &[Subject<'_>], e: EvalError) -> Failure {
     match e {
         EvalError::Question {
             collection,

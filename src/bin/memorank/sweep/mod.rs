@@ -4,11 +4,10 @@ mod chart;
 
 use crate::destination::Destination;
 use crate::failure::Failure;
-use crate::judged::{self, Answers, Judged, Told, with_collections};
+use crate::judged::{self, Answers, Judged, Told};
 use crate::output::{Output, counted, escaped, grouped, short};
 use crate::settings::{Settings, Told as Computed};
 use crate::table::print_table;
-use crate::threads::on_threads;
 use memorank::eval::{Curve, Sweep, sweep};
 use memorank::kernel::{Isa, Kernel};
 use memorank::scoring::Workspace;
@@ -60,14 +59,10 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
         preset: &preset,
         factors: &factors,
     };
-    let model = args.judged.asking.model.as_deref();
     let mut workspace = Workspace::with_kernel(kernel);
-    let curves = on_threads(args.judged.asking.threads, |par| {
-        with_collections(&subjects, model, |collections| {
-            sweep(collections, &wanted, par, &mut workspace)
-        })
+    let curves = judged::measured(&subjects, &args.judged.asking, |collections, par| {
+        sweep(collections, &wanted, par, &mut workspace)
     })?;
-    let curves = curves.map_err(|e| judged::failed(&subjects, e))?;
     let overlaps = curves.iter().flat_map(|curve| &curve.points);
     if overlaps.clone().any(|point| point.overlap.is_nan()) {
         return Err(Failure::Error(

@@ -7,11 +7,10 @@ mod grid;
 use crate::destination::Destination;
 use crate::eval::gain;
 use crate::failure::Failure;
-use crate::judged::{self, Answers, Judged, Told, with_collections};
+use crate::judged::{self, Answers, Judged, Told};
 use crate::output::{Output, counted, escaped, grouped, middle_out, short};
 use crate::resampling::Resampling;
 use crate::table::print_table;
-use crate::threads::on_threads;
 use crate::values::whole;
 use folds::{By, Folds};
 use grid::Tried;
@@ -163,14 +162,10 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Failure> {
         folds: &folds.numbers,
         bootstrap: args.resampling.bootstrap(),
     };
-    let model = args.judged.asking.model.as_deref();
     let mut workspace = Workspace::with_kernel(kernel);
-    let tuned = on_threads(args.judged.asking.threads, |par| {
-        with_collections(&subjects, model, |collections| {
-            tune(collections, &tuning, par, &mut workspace)
-        })
+    let tuned = judged::measured(&subjects, &args.judged.asking, |collections, par| {
+        tune(collections, &tuning, par, &mut workspace)
     })?;
-    let tuned = tuned.map_err(|e| judged::failed(&subjects, e))?;
 
     let warning = judged::check_reach(&subjects, tuned.out_of_reach)?;
     let near = Near::new(&settings, &tuned);
